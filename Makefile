@@ -1,0 +1,79 @@
+# Everything a contributor or CI runs. Each verb sets up the environment first if need be.
+VENV   ?= .venv
+PYTHON ?= python3.11
+PYTEST_ARGS ?=
+
+BIN   := $(VENV)/bin
+STAMP := $(VENV)/.installed
+PIP   := $(BIN)/python -m pip -qq --disable-pip-version-check --no-input
+TORCH := $(shell sed -n '/^torch==/p' constraints.txt)
+JUNIT := build/test-all.xml
+
+# Two threads each: frameworks that share a process slow each other down with more.
+export OMP_NUM_THREADS ?= 2
+export OPENBLAS_NUM_THREADS ?= 2
+export MKL_NUM_THREADS ?= 2
+export NUMBA_NUM_THREADS ?= 2
+export TF_NUM_INTRAOP_THREADS ?= 2
+export TF_NUM_INTEROP_THREADS ?= 2
+export TF_CPP_MIN_LOG_LEVEL ?= 2
+export RAY_USAGE_STATS_ENABLED ?= 0
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test check format format-check lint type imports sizes tests test-all \
+	bench clean
+
+help: ## Show the verbs
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+
+install: $(STAMP) ## Set up the environment with the exact versions of constraints.txt
+
+# torch goes first and by its exact version: left to the resolver, pip may fetch GPU packages.
+$(STAMP): pyproject.toml constraints.txt
+	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV)
+	@echo "Installing into $(VENV): some minutes the first time"
+	@$(PIP) install -c constraints.txt "$(TORCH)"
+	@$(PIP) install -c constraints.txt -e '.[dev]'
+	@touch $@
+
+demo: $(STAMP) ## Build and run a first component
+	@$(BIN)/python examples/first_component.py
+
+test: install check ## Set up, then check: what CI runs
+
+check: format-check lint type imports sizes tests ## Format, lint, types, imports, sizes and the default tests
+
+format: $(STAMP) ## Rewrite the code in the project's format
+	@$(BIN)/ruff check --quiet --fix-only .
+	@$(BIN)/ruff format .
+
+format-check: $(STAMP) ## Fail where `make format` would change something
+	@$(BIN)/ruff format --check .
+
+lint: $(STAMP) ## Lint with ruff
+	@$(BIN)/ruff check .
+
+type: $(STAMP) ## Check types with mypy, strictly
+	@$(BIN)/mypy
+
+imports: $(STAMP) ## Check the order of the layers with import-linter
+	@$(BIN)/lint-imports --no-logo
+
+sizes: $(STAMP) ## Fail where a file of the package is too long
+	@$(BIN)/python scripts/sizes.py
+
+tests: $(STAMP) ## Run the default tests, or some of them: PYTEST_ARGS="tests/graph -k box"
+	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+test-all: $(STAMP) ## Run every test, slow ones too, and record the counts in docs/results.md
+	@rm -f $(JUNIT)
+	@$(BIN)/python -m pytest -m "" --junitxml=$(JUNIT) $(PYTEST_ARGS); status=$$?; \
+	$(BIN)/python scripts/record_results.py $(JUNIT) && exit $$status
+
+bench: $(STAMP) ## Measure how long assembly and build take
+	@$(BIN)/python -m rlg.bench.assembly
+
+clean: ## Remove caches and build products, but neither the environment nor outputs/
+	rm -rf build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis \
+		.import_linter_cache
+	find rlg tests scripts -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,353 @@
+"""The graph executor: owns the build and is the only way into a built graph.
+
+`execute(api_method, *args)` finds the plan for the static arguments at hand (made on first use) and
+runs it, numpy in and numpy out. What backends do differently is in the hooks at the end.
+"""
+
+from __future__ import annotations
+
+import cProfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rlg.backends.entry import Check, make_check
+from rlg.errors import BackendError, ExecutionError
+from rlg.graph.core.assemble import Fresh
+from rlg.graph.core.binding import DeviceMap
+from rlg.graph.core.build import Builder, BuildStatistics
+from rlg.graph.core.component import Component
+from rlg.graph.core.define_by_run import Runner
+from rlg.graph.core.diagnose import suggestion
+from rlg.graph.core.methods import TENSOR, Method
+from rlg.graph.core.plan import Lowering, Plan, make_plan
+from rlg.graph.core.records import Graph
+
+Entry = Callable[..., Any]
+
+
+class GraphExecutor:
+    """Builds components on a backend and runs their API methods."""
+
+    name: str
+    ops_class: type[Any]
+    default_device: str
+
+    def __init__(
+        self,
+        *,
+        device: str | None = None,
+        devices: Mapping[str, Any] | None = None,
+        seed: int = 0,
+        define_by_run: bool = False,
+        summaries: bool = False,
+    ) -> None:
+        self.device = self.check_device(device or self.default_device)
+        self.seed = seed
+        self.define_by_run = define_by_run
+        # The latest values that components named by `self.summary`, if they are asked for.
+        self.collects_summaries = summaries
+        self.summaries: dict[str, Any] = {}
+        self._device_map = DeviceMap(self.device, devices, self.check_device)
+        self._builder: Builder | None = None
+        self._entries: dict[Any, Entry] = {}
+        self._plans: dict[Any, Plan] = {}
+        # API methods that take required tensors only need no look at their arguments.
+        self._direct: dict[str, Entry] = {}
+
+    # -- build ------------------------------------------------------------------------------------
+    def build(
+        self,
+        roots: Component | Sequence[Component],
+        spaces: Mapping[str, Any],
+        *,
+        apis: Sequence[str] | None = None,
+    ) -> BuildStatistics:
+        """Assembles and builds; afterwards every API method of the roots can be executed."""
+        builder = Builder(roots, spaces, self, devices=self._device_map, seed=self.seed, apis=apis)
+        builder.build()
+        self._builder = builder
+        return builder.statistics
+
+    @property
+    def builder(self) -> Builder:
+        """The build behind this executor."""
+        if self._builder is None:
+            raise ExecutionError("nothing is built yet: call build(component, spaces) first.")
+        return self._builder
+
+    # -- execution --------------------------------------------------------------------------------
+    def execute(self, api: Any, *args: Any, **kwargs: Any) -> Any:
+        """Runs an API method by name, or a list of (name, args...) as one plan."""
+        direct = self._direct.get(api) if type(api) is str else None
+        if direct is not None and not kwargs:
+            return direct(*args)
+        if isinstance(api, (list, tuple)):
+            return self._execute_several(api)
+        root, method = self._find(api)
+        values, tensors = self._bind(method, args, kwargs)
+        entry = self._entry([(root, method, values)])
+        is_direct = all(p.kind == TENSOR and p.is_required for p in method.parameters)
+        if is_direct and len(self.builder.roots) == 1:
+            self._direct[method.name] = entry
+        return entry(*tensors)
+
+    def _execute_several(self, calls: Sequence[Any]) -> Any:
+        wanted, tensors = [], []
+        for name, *args in calls:
+            root, method = self._find(name)
+            values, some = self._bind(method, tuple(args), {})
+            wanted.append((root, method, values))
+            tensors += some
+        return self._entry(wanted)(*tensors)
+
+    def plan(self, api: str, **statics: Any) -> Plan:
+        """The plan of an API method; optional tensors named True in `statics` count as given."""
+        return self._plan([self._variant(api, statics)])
+
+    def _variant(
+        self, api: str, statics: Mapping[str, Any]
+    ) -> tuple[Component, Method, dict[str, Any]]:
+        root, method = self._find(api)
+        values: dict[str, Any] = {}
+        for parameter in method.parameters:
+            given = statics.get(parameter.name, parameter.default)
+            is_tensor = parameter.kind == TENSOR and (parameter.is_required or given is not None)
+            values[parameter.name] = Fresh() if is_tensor else given
+        return root, method, values
+
+    def prepare(self, api: str, **statics: Any) -> None:
+        """Makes the plan of an API method ready before its first call; arguments as in `plan`."""
+        self._entry([self._variant(api, statics)])
+
+    def _plan(self, calls: Sequence[tuple[Component, Method, dict[str, Any]]]) -> Plan:
+        key = _key(calls)
+        plan = self._plans.get(key)
+        if plan is None:
+            graphs = [self.builder.graph_of(*call) for call in calls]
+            name = "_then_".join(method.name for _, method, _ in calls)
+            plan = self._plans[key] = make_plan(
+                name,
+                graphs,
+                self.lowering(),
+                self.builder.binding,
+                summaries=self.collects_summaries,
+            )
+        return plan
+
+    def _entry(self, calls: Sequence[tuple[Component, Method, dict[str, Any]]]) -> Entry:
+        key = _key(calls)
+        entry = self._entries.get(key)
+        if entry is None:
+            started = time.perf_counter()
+            checks = self._checks(calls)
+            if self.define_by_run:
+                graphs = [self.builder.graph_of(*call) for call in calls]
+                entry = self.run_entry(graphs, checks)
+            else:
+                entry = self.plan_entry(self._plan(calls), checks)
+                entry = self._with_summaries(entry) if self.collects_summaries else entry
+            self._entries[key] = entry
+            self.builder.statistics.plans += time.perf_counter() - started
+        return entry
+
+    def _with_summaries(self, entry: Entry) -> Entry:
+        def keeping(*args: Any) -> Any:
+            outputs, notes = entry(*args)
+            self.summaries.update(notes)
+            return outputs
+
+        return keeping
+
+    def _checks(self, calls: Sequence[tuple[Component, Method, dict[str, Any]]]) -> list[Check]:
+        return [
+            make_check(
+                f"{root.path}.{method.name}", name, self.builder.space_of_argument(method, name)
+            )
+            for root, method, values in calls
+            for name, value in values.items()
+            if isinstance(value, Fresh)
+        ]
+
+    def _find(self, api: Any) -> tuple[Component, Method]:
+        name = api if isinstance(api, str) else getattr(api, "__name__", str(api))
+        scope, _, short = name.rpartition("/")
+        roots = [root for root in self.builder.roots if scope in ("", root.path)]
+        found = [(root, root.api_methods()[short]) for root in roots if short in root.api_methods()]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            paths = ", ".join(f"{root.path}/{short}" for root, _ in found)
+            raise ExecutionError(f"{short}: several roots have it. Say which one: {paths}.")
+        known = [
+            f"{r.path}/{m}" if len(roots) > 1 else m
+            for r in self.builder.roots
+            for m in r.api_methods()
+        ]
+        raise ExecutionError(
+            f"there is no API method {name!r}.{suggestion(name, known)} API: {', '.join(known)}."
+        )
+
+    def _bind(
+        self, method: Method, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[dict[str, Any], list[Any]]:
+        bound = method.bind(method.name, args, kwargs)
+        values, tensors = {}, []
+        for parameter in method.parameters:
+            value = bound[parameter.name]
+            if parameter.kind == TENSOR and value is not None:
+                tensors.append(value)
+                value = Fresh()
+            values[parameter.name] = value
+        return values, tensors
+
+    # -- weights and state ------------------------------------------------------------------------
+    def get_weights(
+        self, scope: str | None = None, *, trainable: bool | None = True
+    ) -> dict[str, NDArray[Any]]:
+        """Variables as arrays by scope path; below `scope` only, if given."""
+        return {
+            path: self.read(info.variable)
+            for path, info in self.builder.binding.variables.items()
+            if (scope is None or path == scope or path.startswith(f"{scope}/"))
+            and (trainable is None or info.trainable == trainable)
+        }
+
+    def set_weights(self, weights: Mapping[str, NDArray[Any]]) -> None:
+        """Overwrites variables by path; nothing is written unless everything fits."""
+        known = self.builder.binding.variables
+        for path, value in weights.items():
+            if path not in known:
+                raise ExecutionError(f"there is no variable {path!r}.{suggestion(path, known)}")
+            space, array = known[path].space, np.asarray(value)
+            if array.shape != space.shape or array.dtype.name != space.dtype:
+                raise ExecutionError(
+                    f"{path}: the variable is {space.dtype} {space.shape}, the value "
+                    f"{array.dtype.name} {array.shape}."
+                )
+        for path, value in weights.items():
+            self.write(known[path].variable, np.asarray(value))
+
+    def get_state(self) -> dict[str, Any]:
+        """Everything that a run goes on from: all variables and the random streams."""
+        streams = {path: stream.state for path, stream in self.builder.binding.streams.items()}
+        return {"variables": self.get_weights(trainable=None), "streams": streams}
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        """Puts back what `get_state` gave."""
+        self.set_weights(state["variables"])
+        for path, numbers in state["streams"].items():
+            self.builder.binding.streams[path].state = numbers
+
+    # -- what backends do differently -------------------------------------------------------------
+    def lowering(self) -> Lowering:
+        """How this backend wants its plans written."""
+        raise NotImplementedError
+
+    def plan_entry(self, plan: Plan, checks: Sequence[Check]) -> Entry:
+        """The function from numpy to numpy around a plan."""
+        raise NotImplementedError
+
+    def run_entry(self, graphs: Sequence[Graph], checks: Sequence[Check]) -> Entry:
+        """The same through the components, without a plan."""
+        builder = self.builder
+        return self.runner_entry(
+            Runner(graphs, builder.components, builder.binding, self.from_host), checks
+        )
+
+    def runner_entry(self, runner: Runner, checks: Sequence[Check]) -> Entry:
+        """The function from numpy to numpy around a runner."""
+
+        def entry(*args: Any) -> Any:
+            values = [self.to_tensors(check(arg)) for check, arg in zip(checks, args, strict=True)]
+            with self.running(runner.has_gradients):
+                return self.to_arrays(runner.run(values))
+
+        return entry
+
+    def check_device(self, device: str) -> str:
+        """The device's full name, or a BackendError that lists the valid ones."""
+        raise NotImplementedError
+
+    def on_device(self, device: str) -> AbstractContextManager[Any]:
+        return nullcontext()
+
+    def probing(self) -> AbstractContextManager[Any]:
+        return nullcontext()
+
+    def running(self, has_gradients: bool) -> AbstractContextManager[Any]:
+        """The context of a call without a plan."""
+        return nullcontext()
+
+    @contextmanager
+    def profile(self, path: str) -> Iterator[None]:
+        """Writes a profile of what runs inside: the backend's own trace, or Python's (pstats)."""
+        profiler = cProfile.Profile()
+        with profiler:
+            yield
+        profiler.dump_stats(path)
+
+    def from_host(self, array: NDArray[Any]) -> Any:
+        """An array as a tensor of this backend."""
+        raise NotImplementedError
+
+    def to_host(self, tensor: Any) -> NDArray[Any]:
+        """A tensor as an array."""
+        raise NotImplementedError
+
+    def read(self, variable: Any) -> NDArray[Any]:
+        raise NotImplementedError
+
+    def write(self, variable: Any, value: NDArray[Any]) -> None:
+        raise NotImplementedError
+
+    def to_tensors(self, tree: Any) -> Any:
+        """`from_host` on every leaf."""
+        if isinstance(tree, Mapping):
+            return {key: self.to_tensors(value) for key, value in tree.items()}
+        if isinstance(tree, tuple):
+            return tuple(self.to_tensors(value) for value in tree)
+        return self.from_host(tree)
+
+    def to_arrays(self, tree: Any) -> Any:
+        """`to_host` on every leaf."""
+        if tree is None:
+            return None
+        if isinstance(tree, Mapping):
+            return {key: self.to_arrays(value) for key, value in tree.items()}
+        if isinstance(tree, tuple):
+            return tuple(self.to_arrays(value) for value in tree)
+        return self.to_host(tree)
+
+
+def _key(calls: Sequence[tuple[Component, Method, dict[str, Any]]]) -> Any:
+    return tuple(
+        (id(root), method.name, *(_mark(value) for value in values.values()))
+        for root, method, values in calls
+    )
+
+
+def _mark(value: Any) -> Any:
+    # The type is part of it: True and 1 are equal, but not the same static argument.
+    return "*" if isinstance(value, Fresh) else (type(value), value)
+
+
+def make_executor(backend: str, **options: Any) -> GraphExecutor:
+    """An executor by the backend's name: numpy, torch, tf (or tf-graph for sessions)."""
+    if backend == "numpy":
+        from rlg.backends.numpy.executor import NumpyExecutor
+
+        return NumpyExecutor(**options)
+    if backend == "torch":
+        from rlg.backends.torch.executor import TorchExecutor
+
+        return TorchExecutor(**options)
+    if backend in ("tf", "tf-graph"):
+        from rlg.backends.tf.executor import TFExecutor
+
+        return TFExecutor(mode="graph" if backend == "tf-graph" else "function", **options)
+    raise BackendError(f"there is no backend {backend!r}; choose numpy, torch, tf or tf-graph.")

@@ -1,0 +1,60 @@
+"""Variables: `tf.Variable`, made where the caller stands (eagerly, or inside of a `tf.Graph`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from numpy.typing import NDArray
+
+from rlg.backends.numpy.state import uniform_value
+from rlg.graph.core.ops import Tensor, Variable
+
+
+class TFState:
+    """Reading and writing variables."""
+
+    def variable(
+        self,
+        value: NDArray[Any],
+        *,
+        trainable: bool = False,
+        layout: str | None = None,
+        like: Variable | None = None,
+        path: str = "variable",
+    ) -> Variable:
+        """Lies on the device in force (`with tf.device(...)`)."""
+        value = np.asarray(value)
+        number = uniform_value(value)
+        with tf.init_scope():  # Outside of functions that are being traced.
+            # A broadcast as a constant would be in the graph with its full size.
+            initial = tf.constant(value) if number is None else tf.fill(value.shape, number)
+            return tf.Variable(initial, trainable=trainable, name=path)
+
+    @staticmethod
+    def assign(variable: Variable, value: Tensor | float) -> None:
+        variable.assign(_spread(value, variable, variable.shape), read_value=False)
+
+    @staticmethod
+    def assign_add(variable: Variable, value: Tensor | float) -> None:
+        variable.assign_add(_spread(value, variable, variable.shape), read_value=False)
+
+    @staticmethod
+    def scatter_rows(variable: Variable, rows: Tensor, values: Tensor | float) -> None:
+        values = tf.convert_to_tensor(values, variable.dtype)
+        if values.shape.rank == 0:
+            rest = tf.constant(variable.shape[1:].as_list(), tf.int64)
+            values = tf.broadcast_to(values, tf.concat([tf.shape(rows, tf.int64), rest], 0))
+        # The kernel goes through the rows one after the other, so the last of equal ones wins.
+        tf.raw_ops.ResourceScatterUpdate(resource=variable.handle, indices=rows, updates=values)
+
+    @staticmethod
+    def value_of(variable: Variable) -> Tensor:
+        return tf.identity(variable)
+
+
+def _spread(value: Tensor | float, variable: Variable, shape: tf.TensorShape) -> Tensor:
+    """A scalar for the whole variable."""
+    value = tf.convert_to_tensor(value, variable.dtype)
+    return tf.fill(shape, value) if value.shape.rank == 0 and shape.rank else value

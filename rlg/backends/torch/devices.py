@@ -1,0 +1,22 @@
+"""Devices of the PyTorch backend."""
+
+from __future__ import annotations
+
+import torch
+
+from rlg.errors import BackendError
+
+
+def available() -> list[str]:
+    """The names of all devices."""
+    return ["cpu", *(f"cuda:{index}" for index in range(torch.cuda.device_count()))]
+
+
+def check(device: str) -> str:
+    """The device's normalised name, or an error that lists the valid ones."""
+    name = device.strip().lower().replace("gpu", "cuda")
+    name = {"cpu:0": "cpu", "cuda": "cuda:0"}.get(name, name)
+    valid = available()
+    if name in valid:
+        return name
+    raise BackendError(f"device {device!r}: the torch backend has {', '.join(valid)}. Use one.")

@@ -1,0 +1,147 @@
+"""Runs plans on torch: as they are, or through torch.compile.
+
+All outputs leave as numpy arrays, so plans without gradients run in inference mode. Where a plan
+takes gradients, autograd is on for what they flow through and off for the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from rlg.backends.entry import Check
+from rlg.backends.executor import Entry, GraphExecutor
+from rlg.backends.torch import devices
+from rlg.backends.torch.ops import TorchOps
+from rlg.graph.core.define_by_run import Runner
+from rlg.graph.core.plan import Plan
+from rlg.graph.core.records import Graph
+
+# The guard that torch.inference_mode() wraps in three more Python calls (0.8 us against 1.9).
+_inference = torch._C._InferenceMode
+
+
+class TorchExecutor(GraphExecutor):
+    """Executes component graphs on torch tensors."""
+
+    name = "torch"
+    ops_class = TorchOps
+    default_device = "cpu"
+
+    def __init__(
+        self, *, compile: bool = False, threads: int | None = None, **options: Any
+    ) -> None:
+        super().__init__(**options)
+        self.compile = compile
+        if threads is not None:
+            torch.set_num_threads(threads)
+
+    def lowering(self) -> Any:
+        return SimpleNamespace(
+            feeds=self.compile,
+            no_grad=torch.no_grad,
+            cuts=False,
+            transfer=_to_device,
+            place=None,
+            from_host=self.from_host,
+        )
+
+    def plan_entry(self, plan: Plan, checks: Sequence[Check]) -> Entry:
+        function = torch.compile(plan.function) if self.compile else plan.function
+        if self._is_plain(plan, checks):
+            return self._plain_entry(function, checks[0])
+        names = [name for name, _, _ in plan.inputs]
+        grad = plan.gradients > 0
+
+        def entry(*args: Any) -> Any:
+            arrays = [check(arg) for check, arg in zip(checks, args, strict=True)]
+            tensors = [self.to_tensors(array) for array in arrays]
+            if plan.draws:
+                given = dict(zip(names, arrays, strict=True))
+                tensors += [self.from_host(draw.make(given)) for draw in plan.draws]
+            if grad:
+                return self.to_arrays(function(*tensors))
+            with _inference(True):
+                return self.to_arrays(function(*tensors))
+
+        return entry
+
+    def _is_plain(self, plan: Plan, checks: Sequence[Check]) -> bool:
+        """One array in, one array out, nothing else: the shape of most act calls."""
+        one = len(plan.inputs) == 1 and not plan.draws and not plan.gradients and not plan.summaries
+        return one and len(checks) == 1 and plan.is_array_to_array and self.device == "cpu"
+
+    def _plain_entry(self, function: Any, check: Check) -> Entry:
+        from_host = _from_numpy
+
+        def entry(array: Any) -> Any:
+            with _inference(True):
+                return function(from_host(check(array))).numpy()
+
+        return entry
+
+    def run_entry(self, graphs: Sequence[Graph], checks: Sequence[Check]) -> Entry:
+        builder = self.builder
+        runner = Runner(graphs, builder.components, builder.binding, self.from_host, torch.no_grad)
+        return self.runner_entry(runner, checks)
+
+    def check_device(self, device: str) -> str:
+        return devices.check(device)
+
+    def on_device(self, device: str) -> AbstractContextManager[Any]:
+        return torch.device(device)
+
+    def probing(self) -> AbstractContextManager[Any]:
+        return torch.no_grad()
+
+    def running(self, has_gradients: bool) -> AbstractContextManager[Any]:
+        return torch.enable_grad() if has_gradients else torch.inference_mode()
+
+    @contextmanager
+    def profile(self, path: str) -> Iterator[None]:
+        """Writes a Chrome trace of what runs inside."""
+        with torch.profiler.profile() as profiler:
+            yield
+        profiler.export_chrome_trace(path)
+
+    def from_host(self, array: NDArray[Any]) -> Any:
+        tensor = _from_numpy(array)
+        return tensor if self.device == "cpu" else tensor.to(self.device)
+
+    def to_host(self, tensor: Any) -> NDArray[Any]:
+        if not isinstance(tensor, torch.Tensor):
+            return np.asarray(tensor)
+        if tensor.requires_grad:
+            tensor = tensor.detach()
+        array: NDArray[Any] = (
+            tensor.numpy() if tensor.device.type == "cpu" else tensor.cpu().numpy()
+        )
+        return array
+
+    def read(self, variable: Any) -> NDArray[Any]:
+        # Kernels are stored in another memory order: hand them out as plain C arrays.
+        return np.array(variable.detach().cpu().numpy(), order="C", copy=True)
+
+    def write(self, variable: Any, value: NDArray[Any]) -> None:
+        with torch.no_grad():
+            variable.copy_(_from_numpy(np.asarray(value, order="C")))
+
+
+def _from_numpy(array: NDArray[Any]) -> torch.Tensor:
+    if not array.flags.writeable or min(array.strides, default=0) < 0:
+        array = array.copy()  # Torch has no read-only tensors and no negative strides.
+    return torch.from_numpy(array)
+
+
+def _to_device(value: Any, device: str) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _to_device(item, device) for key, item in value.items()}
+    if isinstance(value, tuple):
+        return tuple(_to_device(item, device) for item in value)
+    return value.to(device) if isinstance(value, torch.Tensor) else value

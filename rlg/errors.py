@@ -1,0 +1,43 @@
+"""Every error that rlg raises on purpose, in one tree.
+
+A message says where, what (with the values at hand) and what to do. Each class also derives from
+the builtin that Python users would catch.
+"""
+
+from __future__ import annotations
+
+
+class RLGError(Exception):
+    """Root of all errors that a user can cause and mend."""
+
+
+class SpaceError(RLGError, ValueError):
+    """A space that can't exist, or spaces and values that don't fit each other."""
+
+
+class ComponentError(RLGError, TypeError):
+    """A component that is wrongly written or wrongly composed."""
+
+
+class AssemblyError(ComponentError):
+    """API methods that can't be traced into a graph: wrong arity, unknown API, forbidden calls."""
+
+
+class UnknownAPIError(AssemblyError, AttributeError):
+    """A call of an API method that a component doesn't have."""
+
+
+class BuildError(RLGError, RuntimeError):
+    """A graph that can't be built: missing inputs, cycles, mismatching spaces."""
+
+
+class ExecutionError(RLGError, RuntimeError):
+    """A call into a built graph that can't be carried out."""
+
+
+class BackendError(RLGError, RuntimeError):
+    """A backend or device that is missing, or that can't do what was asked of it."""
+
+
+class SpecError(RLGError, ValueError):
+    """A component specification (dict, YAML, JSON) that names something unknown."""

@@ -1,0 +1,235 @@
+"""What the build ties components to: a backend, devices, variables and random streams by path."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rlg.errors import BackendError, BuildError, ComponentError
+from rlg.graph.core.component import Component, Initializer, initial_value, walk
+from rlg.graph.core.ops import Ops, Variable
+from rlg.graph.core.randomness import Stream, key_of
+from rlg.graph.spaces import Box
+
+
+class Backend(Protocol):
+    """What the build needs of a backend."""
+
+    name: str
+    ops_class: type[Any]
+
+    def on_device(self, device: str) -> AbstractContextManager[Any]:
+        """The context in which variables are made."""
+
+    def probing(self) -> AbstractContextManager[Any]:
+        """The context of dry runs: no gradients, nothing kept."""
+
+    def read(self, variable: Variable) -> NDArray[Any]:
+        """A copy of a variable's value."""
+
+    def write(self, variable: Variable, value: NDArray[Any]) -> None:
+        """Overwrites a variable."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class VariableInfo:
+    """One variable with its path and space."""
+
+    path: str
+    variable: Variable
+    space: Box
+    trainable: bool
+
+
+class DeviceMap:
+    """Devices by path prefix: the longest prefix wins, a component's own setting beats the map."""
+
+    def __init__(
+        self,
+        default: str,
+        devices: Mapping[str, Any] | None = None,
+        check: Callable[[str], str] = str,
+    ) -> None:
+        self.default = default
+        self._check = check
+        self._ops: dict[str, str] = {}
+        self._variables: dict[str, str] = {}
+        for path, device in (devices or {}).items():
+            apart = isinstance(device, Mapping)
+            ops = device.get("ops") if apart else device
+            variables = device.get("variables", ops) if apart else device
+            if ops:
+                self._ops[path] = check(ops)
+            if variables:
+                self._variables[path] = check(variables)
+
+    @property
+    def prefixes(self) -> list[str]:
+        return sorted({*self._ops, *self._variables})
+
+    def of_ops(self, component: Component) -> str:
+        """Where a component's graph functions run."""
+        own = component.device
+        return self._check(own) if own else self._lookup(self._ops, component.path or "")
+
+    def of_variables(self, component: Component) -> str:
+        """Where a component's variables live."""
+        own = component.variable_device or component.device
+        return self._check(own) if own else self._lookup(self._variables, component.path or "")
+
+    def _lookup(self, table: dict[str, str], path: str) -> str:
+        parts = path.split("/")
+        for end in range(len(parts), 0, -1):
+            device = table.get("/".join(parts[:end]))
+            if device is not None:
+                return device
+        return self.default
+
+
+class Binding:
+    """The variables, streams and operations of one built tree."""
+
+    def __init__(self, backend: Backend, devices: DeviceMap, seed: int) -> None:
+        self.backend = backend
+        self.devices = devices
+        self.seed = seed
+        self.variables: dict[str, VariableInfo] = {}
+        self.streams: dict[str, Stream] = {}
+        self._owned: dict[int, dict[str, VariableInfo]] = {}
+        # Copies start like their originals: values are drawn once and kept until all are made.
+        self._initial: dict[str, NDArray[Any]] = {}
+
+    def bind(self, component: Component) -> None:
+        """Gives a component its operations, on its device, with its random stream."""
+        if component._binding is not None:
+            raise ComponentError(
+                f"{component.path_or_name}: it is part of a graph that is already built. Make a "
+                "new "
+                "component for each build."
+            )
+        backend, path = self.backend, component.path or ""
+        if backend.name not in component.backends:
+            raise BackendError(
+                f"{path}: {type(component).__name__} runs on {', '.join(component.backends)}, not "
+                "on "
+                f"{backend.name}. Choose one of its backends, or a component written against "
+                "self.ops."
+            )
+        component._binding = self
+        stream = self.streams[path] = Stream(self.seed, path)
+        component.ops = backend.ops_class(self.devices.of_ops(component), stream)
+
+    def variable(
+        self,
+        component: Component,
+        name: str,
+        shape: tuple[int, ...],
+        dtype: str,
+        value: ArrayLike | Initializer,
+        trainable: bool,
+        kernel: bool,
+    ) -> Variable:
+        """Creates a variable, or gives the one that a shared scope holds already."""
+        path = f"{component.shared_scope or component.path}/{name}"
+        space = Box(tuple(shape), dtype, ranks="")
+        owned = self._owned.setdefault(id(component), {})
+        if path in self.variables:
+            info = self._shared(component, path, space, name in owned)
+        else:
+            array = self._initial_value(component, name, value, space)
+            if array.shape != space.shape:
+                raise BuildError(
+                    f"{path}: its initial value has shape {array.shape}, the variable "
+                    f"{space.shape}. "
+                    "Give a scalar, or a value of the variable's shape."
+                )
+            variable = self._create(component, array, trainable, kernel, path)
+            info = VariableInfo(path, variable, space, trainable)
+            self.variables[path] = info
+        owned[name] = info
+        return info.variable
+
+    def forget(self) -> None:
+        """Lets go of what only the build needed."""
+        self._initial.clear()
+
+    def _initial_value(
+        self, component: Component, name: str, value: ArrayLike | Initializer, space: Box
+    ) -> NDArray[Any]:
+        origin = f"{component.shared_scope or _origin(component)}/{name}"
+        if not callable(value):
+            return initial_value(value, space.shape, space.dtype)
+        if origin not in self._initial:
+            bits = np.random.Philox(key=key_of(self.seed, f"initial:{origin}"))
+            drawn = value(np.random.Generator(bits), space.shape)
+            self._initial[origin] = initial_value(drawn, space.shape, space.dtype)
+        return self._initial[origin]
+
+    def variables_of(self, component: Component, trainable: bool | None) -> dict[str, VariableInfo]:
+        """Variables below a component by their paths relative to it, sorted."""
+        root = component.path or ""
+        found = {
+            f"{(part.path or '')[len(root) :]}/{name}".lstrip("/"): info
+            for part in walk(component)
+            for name, info in self._owned.get(id(part), {}).items()
+            if trainable is None or info.trainable == trainable
+        }
+        return dict(sorted(found.items()))
+
+    def variable_ids(self, component: Component) -> dict[int, str]:
+        """The paths of a component's own variables by identity."""
+        return {id(i.variable): i.path for i in self._owned.get(id(component), {}).values()}
+
+    def _create(
+        self, component: Component, array: NDArray[Any], trainable: bool, kernel: bool, path: str
+    ) -> Variable:
+        device = self.devices.of_variables(component)
+        layout = "kernel" if kernel and array.ndim == 4 else None
+        ops: Ops = component.ops
+        with self.backend.on_device(device):
+            return ops.variable(array, trainable=trainable, layout=layout, path=path)
+
+    def _shared(self, component: Component, path: str, space: Box, again: bool) -> VariableInfo:
+        info = self.variables[path]
+        if again or component.shared_scope is None:
+            raise BuildError(
+                f"{path}: the variable exists already. Give each variable of a component its own "
+                "name."
+            )
+        if info.space != space:
+            raise BuildError(
+                f"{path}: it is shared, and exists as {info.space}, but {component.path} asks for "
+                f"{space}. Components that share a scope must have equal variables."
+            )
+        return info
+
+
+def _origin(component: Component) -> str:
+    """The path whose seed gives the initial values: a copy starts like its original."""
+    seen = component
+    while seen._twin is not None and seen._twin.path is not None:
+        seen = seen._twin
+    return seen.path or ""
+
+
+def check_prefixes(devices: DeviceMap, components: Sequence[Component]) -> None:
+    """Refuses a device map that names paths which don't exist."""
+    paths = {component.path or "" for component in components}
+    known = {prefix for path in paths for prefix in _prefixes(path)}
+    for prefix in devices.prefixes:
+        if prefix not in known:
+            raise BackendError(
+                f"device map: there is no component {prefix!r}. Valid paths: "
+                f"{', '.join(sorted(paths))}."
+            )
+
+
+def _prefixes(path: str) -> Iterator[str]:
+    parts = path.split("/")
+    for end in range(1, len(parts) + 1):
+        yield "/".join(parts[:end])

@@ -1,0 +1,319 @@
+"""The build: spaces flow breadth-first through the assembled graph until every record has one.
+
+A component is input-complete when the spaces that its `create_variables` asks for are known; then
+its variables are made, once, and its graph functions can be run dry for their output spaces. Each
+node and component waits for one missing thing at a time, so the work is linear in the size of the
+graph.
+"""
+
+from __future__ import annotations
+
+import inspect
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, product
+from typing import Any
+
+from rlg.errors import BuildError
+from rlg.graph.core import diagnose, flow
+from rlg.graph.core.assemble import Assembler, Fresh
+from rlg.graph.core.binding import Backend, Binding, DeviceMap, check_prefixes
+from rlg.graph.core.component import Component, name_tree
+from rlg.graph.core.methods import SIZE, STATIC, TENSOR, Method
+from rlg.graph.core.mode import Switch, installed
+from rlg.graph.core.probe import Prober
+from rlg.graph.core.records import (
+    Call,
+    Cond,
+    Graph,
+    Inline,
+    Item,
+    Node,
+    Record,
+    Scan,
+    Tree,
+    Variables,
+    records_in,
+)
+from rlg.graph.spaces import Space, space_from_spec
+
+# The value that a `Size` argument of a root has while the graph is built.
+ANY_SIZE = 32
+
+
+@dataclass(eq=False, slots=True)
+class Site:
+    """A component on its way through the build."""
+
+    component: Component
+    needs: dict[str, bool]
+    feeds: dict[str, list[Tree]] = field(default_factory=dict)
+    spaces: dict[str, Space | None] = field(default_factory=dict)
+    is_complete: bool = False
+    is_called: bool = False
+    waiters: list[Any] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class BuildStatistics:
+    """Seconds per phase and sizes, as the executors report them."""
+
+    components: int = 0
+    nodes: int = 0
+    variables: int = 0
+    assembly: float = 0.0
+    build: float = 0.0
+    # Emitting plans and, on static-graph backends, tracing them: on first use of each.
+    plans: float = 0.0
+
+
+class Builder:
+    """Assembles and builds roots on a backend; kept to trace further variants later."""
+
+    def __init__(
+        self,
+        roots: Component | Sequence[Component],
+        spaces: Mapping[str, Any],
+        backend: Backend,
+        *,
+        devices: DeviceMap,
+        seed: int = 0,
+        apis: Sequence[str] | None = None,
+    ) -> None:
+        self.roots = [roots] if isinstance(roots, Component) else list(roots)
+        self.backend = backend
+        self.binding = Binding(backend, devices, seed)
+        self.statistics = BuildStatistics()
+        self.components = [part for root in self.roots for part in name_tree(root)]
+        self.spaces = {key: _as_space(value) for key, value in spaces.items()}
+        self._apis = apis
+        self._sites = {id(part): Site(part, _needs(part)) for part in self.components}
+        self._assembler = Assembler()
+        self._switch = Switch(self._assembler)
+        self._prober = Prober(self._switch)
+        self._queue: deque[Node | Site] = deque()
+        self._pending: dict[int, Node] = {}
+        self._graphs: dict[Any, Graph] = {}
+
+    # -- what executors ask -----------------------------------------------------------------------
+    def build(self) -> None:
+        """Assembles every API method of every root and flows the spaces through."""
+        check_prefixes(self.binding.devices, self.components)
+        wanted = list(self._wanted())
+        diagnose.check_given(self.spaces, [(root, method) for root, method in wanted], self.roots)
+        for component in self.components:
+            self.binding.bind(component)
+        with installed(self._switch, self.components), self.backend.probing():
+            started = time.perf_counter()
+            graphs = [
+                self._assemble(root, method, values)
+                for root, method in wanted
+                for values in self._variants(root, method)
+            ]
+            assembled = time.perf_counter()
+            self._flow(graphs)
+        self.statistics.assembly = assembled - started
+        self.statistics.build = time.perf_counter() - assembled
+        self.statistics.components = len(self.components)
+        self.statistics.variables = len(self.binding.variables)
+
+    def graph_of(self, root: Component, method: Method, values: dict[str, Any]) -> Graph:
+        """The graph for these static values and present tensors, traced now if it is new."""
+        graph = self._graphs.get(_key(root, method, values))
+        if graph is None:
+            with installed(self._switch, self.components), self.backend.probing():
+                graph = self._assemble(root, method, values)
+                self._flow([graph])
+        return graph
+
+    def space_of_argument(self, method: Method, name: str) -> Space:
+        """The space that was given for an argument of a root's API method."""
+        space = self.spaces.get(f"{method.name}.{name}", self.spaces.get(name))
+        if not isinstance(space, Space):
+            raise BuildError(f"{method.name}: no space was given for `{name}`.")
+        return space
+
+    # -- assembly ---------------------------------------------------------------------------------
+    def _wanted(self) -> Iterator[tuple[Component, Method]]:
+        known = {name for root in self.roots for name in root.api_methods()}
+        for name in self._apis or ():
+            if name not in known:
+                raise BuildError(
+                    f"{self.roots[0].path}: apis names {name!r}, which is no API method."
+                    f"{diagnose.suggestion(name, known)} API: {', '.join(sorted(known))}."
+                )
+        for root in self.roots:
+            methods = root.api_methods()
+            if not methods:
+                raise BuildError(
+                    f"{root.path}: {type(root).__name__} has no API method, so there is nothing to "
+                    "build. Mark at least one method @api."
+                )
+            for name, method in methods.items():
+                if self._apis is None or name in self._apis:
+                    yield root, method
+
+    def _variants(self, root: Component, method: Method) -> Iterator[dict[str, Any]]:
+        """Values to build with: both of a bool, optional tensors present and absent."""
+        choices: list[list[Any]] = []
+        for parameter in method.parameters:
+            given = self.spaces.get(
+                f"{method.name}.{parameter.name}", self.spaces.get(parameter.name)
+            )
+            if parameter.kind == TENSOR:
+                present: list[Any] = [Fresh()] if isinstance(given, Space) else []
+                absent = [None] if parameter.is_optional_tensor else []
+                choices.append([*absent, *present])
+            elif given is not None:
+                choices.append([given])
+            elif parameter.kind == SIZE and parameter.is_required:
+                choices.append([ANY_SIZE])
+            elif parameter.kind == STATIC and isinstance(parameter.default, bool):
+                choices.append([parameter.default, not parameter.default])
+            else:
+                choices.append([parameter.default])
+        for combination in product(*choices):
+            yield dict(zip((p.name for p in method.parameters), combination, strict=True))
+
+    def _assemble(self, root: Component, method: Method, values: dict[str, Any]) -> Graph:
+        graph = self._assembler.assemble(root, method, values)
+        for parameter in method.parameters:
+            record = graph.inputs[parameter.name]
+            if isinstance(record, Record):
+                record.space = self.space_of_argument(method, parameter.name)
+                record.dims = flow.input_dims(parameter.name, record.space)
+        self._graphs[_key(root, method, values)] = graph
+        return graph
+
+    # -- the flow of spaces -----------------------------------------------------------------------
+    def _flow(self, graphs: Sequence[Graph]) -> None:
+        for graph in graphs:
+            self._enqueue(graph)
+        self._queue.extend(site for site in self._sites.values() if not site.is_complete)
+        while self._queue:
+            waiting = self._queue.popleft()
+            if isinstance(waiting, Site):
+                self._complete(waiting)
+            else:
+                self._visit(waiting)
+        self._prober.forget()
+        self.binding.forget()
+        dead = [s for s in self._sites.values() if diagnose.is_dead(s)]
+        if self._pending or dead:
+            raise diagnose.unbuilt(list(self._pending.values()), list(self._sites.values()), dead)
+
+    def _enqueue(self, graph: Graph) -> None:
+        for edge in graph.edges:
+            self._feed(self._sites[id(edge.callee)], edge.arguments)
+        for node in graph.nodes:
+            self._pending[id(node)] = node
+            self.statistics.nodes += 1
+            if isinstance(node, Call):
+                self._feed(self._sites[id(node.component)], node.arguments)
+            elif isinstance(node, Scan):
+                self._enqueue(node.body)
+            elif isinstance(node, Cond):
+                for body in node.bodies:
+                    self._enqueue(body)
+        self._queue.extend(graph.nodes)
+
+    def _feed(self, site: Site, arguments: dict[str, Tree]) -> None:
+        site.is_called = True
+        for name in site.needs:
+            if arguments.get(name) is not None:
+                site.feeds.setdefault(name, []).append(arguments[name])
+                if not site.is_complete:
+                    self._queue.append(site)
+
+    def _complete(self, site: Site) -> None:
+        if site.is_complete:
+            return
+        spaces: dict[str, Space | None] = {}
+        for name, is_required in site.needs.items():
+            known = None
+            for tree in site.feeds.get(name, ()):
+                missing = next((r for r in records_in(tree) if r.space is None), None)
+                if missing is None:
+                    known = flow.space_of(tree)
+                    break
+                if site not in missing.waiters:
+                    missing.waiters.append(site)
+            if known is None and (is_required or site.feeds.get(name)):
+                return
+            spaces[name] = known
+        component = site.component
+        with diagnose.naming(component, spaces):
+            component.create_variables(**spaces)
+        site.spaces = spaces
+        site.is_complete = True
+        self._wake(site)
+
+    def _visit(self, node: Node) -> None:
+        missing = self._missing(node)
+        if missing is not None:
+            missing.waiters.append(node)
+            return
+        if isinstance(node, Call):
+            site = self._sites[id(node.component)]
+            diagnose.check_like(site.component, node, site.spaces)
+            flow.call(node, self._prober)
+        elif isinstance(node, Item):
+            flow.item(node)
+        elif isinstance(node, Variables):
+            flow.variables(node, self.binding)
+        elif isinstance(node, Scan):
+            if not flow.scan(node, self._known):
+                return
+        elif isinstance(node, Cond):
+            if not flow.cond(node, self._known):
+                return
+        elif isinstance(node, Inline) and not flow.inline(
+            node, self._assembler, self._known, self._enqueue
+        ):
+            return
+        node.done = True
+        self._pending.pop(id(node), None)
+        for record in node.outputs:
+            self._wake(record)
+
+    def _missing(self, node: Node) -> Record | Site | None:
+        for record in node.inputs():
+            if record.space is None:
+                return record
+        if isinstance(node, Call):
+            site = self._sites[id(node.component)]
+            return None if site.is_complete else site
+        if isinstance(node, Variables):
+            # What is complete stays complete: the cursor makes the whole wait linear.
+            for part in node.unfinished:
+                site = self._sites[id(part)]
+                if not site.is_complete and (part.must_be_complete or site.is_called):
+                    node.unfinished = chain([part], node.unfinished)
+                    return site
+        return None
+
+    def _known(self, record: Record, space: Space, dims: dict[str, Any]) -> None:
+        record.space = space
+        record.dims = dims
+        self._wake(record)
+
+    def _wake(self, thing: Record | Site) -> None:
+        self._queue.extend(thing.waiters)
+        thing.waiters.clear()
+
+
+def _needs(component: Component) -> dict[str, bool]:
+    parameters = inspect.signature(component.create_variables).parameters.values()
+    return {p.name: p.default is p.empty for p in parameters if p.kind == p.KEYWORD_ONLY}
+
+
+def _as_space(value: Any) -> Any:
+    is_spec = isinstance(value, (dict, list, tuple)) or value in ("float", "int", "bool")
+    return space_from_spec(value) if is_spec else value
+
+
+def _key(root: Component, method: Method, values: dict[str, Any]) -> Any:
+    marks = ("*" if isinstance(value, Fresh) else (type(value), value) for value in values.values())
+    return (id(root), method.name, *marks)

@@ -1,0 +1,85 @@
+"""Random draws as arguments of a plan: which stream, which kind, and which sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rlg.errors import BuildError
+from rlg.graph.core.assemble import leaves
+from rlg.graph.core.flow import dims_of, space_of
+from rlg.graph.core.probe import Draw
+from rlg.graph.core.randomness import Stream
+from rlg.graph.core.records import Call, Graph, Scan, all_nodes, records_in
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedDraw:
+    """A draw made before the call that uses it.
+
+    Sizes are numbers, places to look, (argument, path of a leaf, axis), or ("product", size, size).
+    """
+
+    stream: Stream
+    kind: str
+    sizes: tuple[Any, ...]
+
+    def repeated(self, *lead: Any) -> PlannedDraw:
+        """The same draw for every step of a loop."""
+        return PlannedDraw(self.stream, self.kind, (*lead, *self.sizes))
+
+    def make(self, arguments: Mapping[str, Any]) -> Any:
+        """Draws now, for these arguments of the plan."""
+        return self.stream.draw(self.kind, [_measure(size, arguments) for size in self.sizes])
+
+
+def planned(node: Call, draw: Draw, streams: Mapping[str, Stream]) -> PlannedDraw:
+    """Resolves the ranks of a draw into places where a plan finds their sizes."""
+    dims = dims_of(node)
+    sizes: list[Any] = []
+    for dim in draw.dims:
+        size: Any = dim
+        if isinstance(dim, str) and dim in node.arguments:
+            size = node.arguments[dim]
+        elif dim == "F":
+            size = dims.get("F") or ("product", dims.get("B"), dims.get("T"))
+        elif isinstance(dim, str):
+            size = dims.get(dim)
+        if size is None or (isinstance(size, tuple) and None in size):
+            raise BuildError(
+                f"{node.label}: the size of a random draw does not come from an input or a static "
+                "argument, so it can't be made before the call. Draw in a component that sees one."
+            )
+        sizes.append(size)
+    return PlannedDraw(streams[node.component.path or ""], draw.kind, tuple(sizes))
+
+
+def draws_anything(graph: Graph) -> bool:
+    """Whether a graph or a region in it draws random numbers."""
+    calls = (node for node in all_nodes(graph) if isinstance(node, Call))
+    return any(probe.draws for node in calls for probe in node.probes.values())
+
+
+def length_of(node: Scan) -> Any:
+    """The number of steps of a loop, as a size of a planned draw."""
+    for tree in leaves(node.xs):
+        for box in space_of(tree).flatten().values():
+            if not box.ranks:
+                return box.shape[0]
+            dim = next((r.dims.get(box.ranks[0]) for r in records_in(tree)), None)
+            if dim is not None:
+                return dim
+    raise BuildError(f"{node.label}: the length of a scan with random draws is not known.")
+
+
+def _measure(size: Any, arguments: Mapping[str, Any]) -> int:
+    if isinstance(size, int):
+        return size
+    if size[0] == "product":
+        return _measure(size[1], arguments) * _measure(size[2], arguments)
+    name, path, axis = size
+    value = arguments[name]
+    for key in path:
+        value = value[key]
+    return int(value.shape[axis])

@@ -1,0 +1,361 @@
+"""Writes the source of a plan, node by node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from rlg.graph.core.assemble import leaves
+from rlg.graph.core.draws import PlannedDraw, draws_anything, length_of, planned
+from rlg.graph.core.flow import argument_spaces, fold, space_of, split
+from rlg.graph.core.liveness import live_nodes, needs_gradient
+from rlg.graph.core.records import (
+    Call,
+    Cond,
+    Graph,
+    Inline,
+    Item,
+    Node,
+    Record,
+    Scan,
+    Tree,
+    Variables,
+    records_in,
+)
+from rlg.graph.core.runtime import cut_leaves, fold_leaves, unfold_leaves
+from rlg.graph.core.writer import SourceWriter, identifier, source_of
+from rlg.graph.spaces import Space, unflatten
+
+if TYPE_CHECKING:
+    from rlg.graph.core.plan import Lowering
+
+Path = tuple[str | int, ...]
+
+
+class Emitter(SourceWriter):
+    """Turns graphs into the source of one function and the globals it needs."""
+
+    def __init__(self, name: str, lowering: Lowering, binding: Any) -> None:
+        super().__init__(name)
+        self.draws: list[PlannedDraw] = []
+        self.summaries: list[tuple[str, str]] = []
+        self.calls = 0
+        self._lowering = lowering
+        self._binding = binding
+        # Inside regions: the draws that their body takes from outside, as (source expressions,
+        # ...).
+        self._regions: list[list[PlannedDraw]] = []
+        self._in_no_grad = False
+        self._devices: dict[int, str] = {}
+
+    def function(self, graphs: Sequence[Graph], summaries: bool) -> str:
+        """The whole function."""
+        outputs = []
+        noted: list[tuple[str, Tree]] = []
+        for index, graph in enumerate(graphs):
+            for argument, tree in graph.inputs.items():
+                if isinstance(tree, Record):
+                    name = argument if index == 0 else f"{argument}_{index}"
+                    self._names[id(tree)] = name
+                    self.inputs.append((name, index, argument))
+        self._gradient_nodes = {n for graph in graphs for n in needs_gradient(graph)}
+        for graph in graphs:
+            found = [(tag, kind, tree) for tag, kind, tree in graph.summaries] if summaries else []
+            extra = [tree for _, _, tree in found]
+            self._body(graph, extra)
+            outputs.append(self._expression(graph.outputs))
+            noted += [(tag, tree) for tag, _, tree in found]
+            self.summaries += [(tag, kind) for tag, kind, _ in found]
+        result = outputs[0] if len(outputs) == 1 else f"({', '.join(outputs)},)"
+        if summaries:
+            words = ", ".join(f"{tag!r}: {self._expression(tree)}" for tag, tree in noted)
+            result = f"{result}, {{{words}}}"
+        names = [name for name, _, _ in self.inputs]
+        names += [f"draw_{i}" for i in range(len(self.draws))] if self._lowering.feeds else []
+        return "\n".join(
+            [f"def {self.name}({', '.join(names)}):", *self._lines, f"    return {result}", ""]
+        )
+
+    # -- nodes ------------------------------------------------------------------------------------
+    def _body(self, graph: Graph, extra: Iterable[Tree] = ()) -> None:
+        for node in live_nodes(graph, extra):
+            if isinstance(node, Item):
+                self._names[id(node.outputs[0])] = f"{self._expression(node.source)}[{node.key!r}]"
+            elif isinstance(node, Variables):
+                self._variables(node)
+            else:
+                with self._autograd(node), self._placed(node):
+                    self._statement(node)
+
+    def _statement(self, node: Node) -> None:
+        if isinstance(node, Call):
+            self._call(node)
+        elif isinstance(node, Scan):
+            self._scan(node)
+        elif isinstance(node, Cond):
+            self._cond(node)
+        elif isinstance(node, Inline):
+            self._inline(node)
+
+    @contextmanager
+    def _autograd(self, node: Node) -> Iterator[None]:
+        context = self._lowering.no_grad
+        wanted = bool(self._gradient_nodes) and (
+            node.no_gradient or node not in self._gradient_nodes
+        )
+        if context is None or not wanted or self._in_no_grad:
+            yield
+            return
+        # Neighbours that need no autograd share one block.
+        header = f"{'    ' * self._depth}with {self._global('no_grad', context)}():"
+        if not self._reopens(header):
+            self._lines.append(header)
+        self._in_no_grad = True
+        self._depth += 1
+        yield
+        self._depth -= 1
+        self._in_no_grad = False
+
+    @contextmanager
+    def _placed(self, node: Node) -> Iterator[None]:
+        """On its own device, for backends that place what is made inside a context."""
+        place, devices = self._lowering.place, self._binding.devices
+        device = devices.of_ops(node.component) if isinstance(node, Call) else devices.default
+        if place is None or device == devices.default:
+            yield
+            return
+        self._line(f"with {self._global('on_device', place)}({device!r}):")
+        self._depth += 1
+        yield
+        self._depth -= 1
+
+    def _reopens(self, header: str) -> bool:
+        indent = "    " * self._depth
+        for line in reversed(self._lines):
+            if line == header:
+                return True
+            if not line.startswith(indent + "    "):
+                return False
+        return False
+
+    def _call(self, node: Call) -> None:
+        component, method = node.component, node.method
+        function = self._function(node)
+        parts: dict[Path, Any] = {(): None}
+        template: Space | None = None
+        if method.mark.split:
+            parts, template = split(node.label, argument_spaces(node))
+        results: list[dict[Path, str]] = [{} for _ in node.outputs]
+        for path in parts:
+            self.calls += 1
+            arguments, like = self._arguments(node, path)
+            self._feed(node, path)
+            call = f"{function}({', '.join(arguments)})"
+            names = [self._temporary() for _ in node.outputs]
+            targets = f"{', '.join(names)} = " if names else ""
+            label = f"{component.path}.{method.name}" if method.name != "call" else component.path
+            self._line(f"{targets}{call}", label)
+            self._unfeed(node, path)
+            for index, name in enumerate(names):
+                results[index][path] = self._finish(node, name, index, path, like)
+        for record, by_path in zip(node.outputs, results, strict=True):
+            self._names[id(record)] = (
+                by_path[()] if template is None else source_of(unflatten(by_path))
+            )
+            if template is not None:
+                name = self._temporary()
+                self._line(f"{name} = {self._names[id(record)]}")
+                self._names[id(record)] = name
+            self._devices[id(record)] = self._binding.devices.of_ops(component)
+
+    def _finish(self, node: Call, name: str, index: int, path: Path, like: str | None) -> str:
+        ops = self._ops(node.component)
+        if like is not None and _has_fold(node.probes[path].outputs[index]):
+            unfolded = self._global("unfold", unfold_leaves)
+            self._line(f"{name} = {unfolded}({ops}, {name}, {like})")
+        if node.no_gradient and self._lowering.cuts and self._gradient_nodes:
+            cut = self._global("cut", cut_leaves)
+            self._line(f"{name} = {cut}({ops}, {name})")
+        return name
+
+    def _arguments(self, node: Call, path: Path) -> tuple[list[str], str | None]:
+        """The argument expressions for one leaf, folded if need be, and what to unfold by."""
+        like = None
+        found = []
+        spaces = argument_spaces(node)
+        for parameter in node.method.parameters:
+            tree, space = node.arguments[parameter.name], spaces[parameter.name]
+            if isinstance(space, Space) and node.method.mark.split and space.is_container:
+                text = self._moved(node, tree, path)
+                space = space.flatten()[path]
+            else:
+                text = self._moved(node, tree)
+            if not isinstance(space, Space):
+                found.append(text)
+                continue
+            if node.folds:
+                ranks, _ = fold(node.label, {"x": space})
+                if ranks:
+                    leaf = next(p for p, box in space.flatten().items() if len(box.ranks) == 2)
+                    like = like or text + "".join(f"[{key!r}]" for key in leaf)
+                    text = (
+                        f"{self._global('fold', fold_leaves)}({self._ops(node.component)}, {text})"
+                    )
+            found.append(text)
+        while (
+            found and found[-1] == "None" and node.method.parameters[len(found) - 1].default is None
+        ):
+            found.pop()
+        return found, like
+
+    def _moved(self, node: Call, tree: Tree, path: Path = ()) -> str:
+        text = self._selected(tree, path)
+        device = self._binding.devices.of_ops(node.component)
+        transfer = self._lowering.transfer
+        elsewhere = any(self._devices.get(id(r), device) != device for r in records_in(tree))
+        if transfer is None or not elsewhere:
+            return text
+        return f"{self._global('to_device', transfer)}({text}, {device!r})"
+
+    def _inline(self, node: Inline) -> None:
+        spaces = argument_spaces(node)
+        parts: dict[Path, Any] = {(): spaces}
+        template: Space | None = None
+        if node.method.mark.split:
+            parts, template = split(node.label, spaces)
+        results: list[dict[Path, str]] = [{} for _ in node.outputs]
+        ops = self._ops(node.component)
+        for path, part in parts.items():
+            body, like = node.bodies[path], None
+            for name, record in body.inputs.items():
+                if not isinstance(record, Record):
+                    continue
+                is_split = template is not None and spaces[name].is_container
+                text = self._selected(node.arguments[name], path if is_split else ())
+                ranks, _ = fold(node.label, {"x": part[name]}) if node.folds else ("", None)
+                if ranks:
+                    like = like or text
+                    folded = self._temporary()
+                    self._line(f"{folded} = {self._global('fold', fold_leaves)}({ops}, {text})")
+                    text = folded
+                self._names[id(record)] = text
+            self._body(body)
+            for index, leaf in enumerate(leaves(body.outputs)):
+                text = self._expression(leaf)
+                if like is not None and _has_fold(space_of(leaf)):
+                    text = f"{self._global('unfold', unfold_leaves)}({ops}, {text}, {like})"
+                results[index][path] = text
+        for record, by_path in zip(node.outputs, results, strict=True):
+            name = self._temporary()
+            value = by_path[()] if template is None else source_of(unflatten(by_path))
+            self._line(f"{name} = {value}")
+            self._names[id(record)] = name
+
+    def _scan(self, node: Scan) -> None:
+        number = self._temporary()
+        body, inner_draws = f"body_{number}", self._open_region(f"body_{number}(carry, x)")
+        names = "x, draws = x" if draws_anything(node.body) else ""
+        if names:
+            self._line(names)
+        self._bind(node.body.inputs["carry"], "carry")
+        self._bind(node.body.inputs["x"], "x")
+        self._body(node.body)
+        self._line(f"return {self._expression(node.body.outputs)}")
+        self._close_region()
+        carry, xs = self._expression(node.carry), self._expression(node.xs)
+        if inner_draws:
+            length = length_of(node)
+            xs = f"({xs}, {self._outer_draws(inner_draws, length)})"
+        self._line(
+            f"{number} = {self._ops(node.component)}.scan({body}, {carry}, {xs})", node.label
+        )
+        self._name_outputs(node, node.body.outputs, number)
+
+    def _cond(self, node: Cond) -> None:
+        number = self._temporary()
+        branches = []
+        for word, body in zip(("true", "false"), node.bodies, strict=True):
+            inner = self._open_region(f"{word}_{number}()")
+            marker = len(self._lines)
+            for inputs, outer in zip(body.inputs.values(), node.arguments, strict=True):
+                for record, tree in zip(leaves(inputs), leaves(outer), strict=True):
+                    self._names[id(record)] = self._expression(tree)
+            self._body(body)
+            self._line(f"return {self._expression(body.outputs)}")
+            self._close_region()
+            if inner:
+                # The branch reads its draws from a name bound before it, in both branches.
+                name = self._temporary()
+                self._lines.insert(
+                    marker - 1, f"{'    ' * self._depth}{name} = {self._outer_draws(inner, None)}"
+                )
+                self._lines.insert(marker + 1, f"{'    ' * (self._depth + 1)}draws = {name}")
+            branches.append(f"{word}_{number}")
+        predicate = self._expression(node.predicate)
+        ops = self._ops(node.component)
+        self._line(f"{number} = {ops}.cond({predicate}, {', '.join(branches)})", node.label)
+        self._name_outputs(node, node.bodies[0].outputs, number)
+
+    def _variables(self, node: Variables) -> None:
+        infos = self._binding.variables_of(node.component, node.trainable)
+        table = {name: info.variable for name, info in infos.items()}
+        key = ("variables", node.component.path, node.trainable)
+        short = f"{identifier((node.component.path or '').rsplit('/', 1)[-1])}_variables"
+        self._names[id(node.outputs[0])] = self._global(short, table, key)
+
+    # -- draws ------------------------------------------------------------------------------------
+    def _feed(self, node: Call, path: Path) -> None:
+        """In static graphs and in regions a function finds its draws in `ops.feed`."""
+        draws = node.probes[path].draws
+        if not draws or not (self._lowering.feeds or self._regions):
+            return
+        texts = [self._draw(planned(node, draw, self._binding.streams)) for draw in draws]
+        self._line(f"{self._ops(node.component)}.feed = [{', '.join(texts)}]")
+
+    def _unfeed(self, node: Call, path: Path) -> None:
+        if node.probes[path].draws and (self._lowering.feeds or self._regions):
+            self._line(f"{self._ops(node.component)}.feed = None")
+
+    def _draw(self, draw: PlannedDraw) -> str:
+        if self._regions:
+            self._regions[-1].append(draw)
+            return f"draws[{len(self._regions[-1]) - 1}]"
+        return self._top_draw(draw)
+
+    def _top_draw(self, draw: PlannedDraw) -> str:
+        if self._lowering.feeds:
+            self.draws.append(draw)
+            return f"draw_{len(self.draws) - 1}"
+        stream = self._global(f"stream_{identifier(draw.stream.path)}", draw.stream)
+        sizes = ", ".join(self._size(size) for size in draw.sizes)
+        convert = self._global("from_host", self._lowering.from_host)
+        return f"{convert}({stream}.{draw.kind}(({sizes},)))"
+
+    def _outer_draws(self, inner: list[PlannedDraw], length: Any) -> str:
+        lead = () if length is None else (length,)
+        texts = [self._draw(draw.repeated(*lead)) for draw in inner]
+        return f"({', '.join(texts)},)"
+
+    def _size(self, size: Any) -> str:
+        if isinstance(size, int):
+            return str(size)
+        if size[0] == "product":
+            return " * ".join(self._size(part) for part in size[1:])
+        name, path, axis = size
+        return f"{name}{''.join(f'[{key!r}]' for key in path)}.shape[{axis}]"
+
+    # -- small pieces -----------------------------------------------------------------------------
+    def _open_region(self, header: str) -> list[PlannedDraw]:
+        self._line(f"def {header}:")
+        self._depth += 1
+        self._regions.append([])
+        return self._regions[-1]
+
+    def _close_region(self) -> None:
+        self._depth -= 1
+        self._regions.pop()
+
+
+def _has_fold(space: Space) -> bool:
+    return any(box.ranks == "F" for box in space.flatten().values())

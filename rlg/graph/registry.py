@@ -1,0 +1,148 @@
+"""Components by name: a table of dotted paths that are imported on use, and specs that refer to it.
+
+A spec is a dict with `type`, a registry name alone, or a YAML or JSON file of either. Names, never
+import paths: a configuration can't run code that was not registered.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from rlg.errors import SpecError
+from rlg.graph.core.component import Component
+from rlg.graph.core.diagnose import suggestion
+
+_LIBRARY = "rlg.graph.components"
+
+# name -> module below the library : class
+COMPONENTS: dict[str, str] = {
+    # layers and networks
+    "dense": "layers.dense:Dense",
+    "conv2d": "layers.conv2d:Conv2D",
+    "activation": "layers.activation:Activation",
+    "flatten": "layers.flatten:Flatten",
+    "scale": "layers.scale:Scale",
+    "stack": "networks.stack:Stack",
+    "mlp": "networks.mlp:MLP",
+    "nature_cnn": "networks.nature_cnn:NatureCNN",
+    # from features to actions
+    "q_head": "heads.q:QHead",
+    "dueling_head": "heads.dueling:DuelingHead",
+    "q_policy": "policies.q:QPolicy",
+    "epsilon_greedy": "explorations.epsilon_greedy:EpsilonGreedy",
+    # learning
+    "replay": "memories.replay:ReplayMemory",
+    "dqn_loss": "losses.dqn:DQNLoss",
+    "adam": "optimizers.adam:Adam",
+    "sgd": "optimizers.sgd:SGD",
+    "rmsprop": "optimizers.rmsprop:RMSProp",
+    # connections
+    "container_splitter": "common.splitter:ContainerSplitter",
+    "container_merger": "common.merger:ContainerMerger",
+    "slice": "common.slice:Slice",
+    "target_sync": "common.sync:TargetSync",
+    # algorithms
+    "dqn": "algorithms.dqn:DQN",
+}
+
+_SETTINGS = ("scope", "device", "variable_device", "shared_scope")
+
+
+def register(name: str, target: str | type[Component]) -> None:
+    """Adds a component under a name: a class, or "package.module:Class" to be imported on use."""
+    known = _ADDED.get(name) or COMPONENTS.get(name)
+    if known is not None and known != target:
+        raise SpecError(f"the component name {name!r} is taken by {known}; choose another name.")
+    _ADDED[name] = target
+
+
+_ADDED: dict[str, str | type[Component]] = {}
+
+
+def names() -> list[str]:
+    """All registered names."""
+    return sorted({*COMPONENTS, *_ADDED})
+
+
+def component_class(name: str) -> type[Component]:
+    """The class behind a name."""
+    target = _ADDED.get(name)
+    if isinstance(target, type):
+        return target
+    if target is None:
+        if name not in COMPONENTS:
+            raise SpecError(
+                f"there is no component {name!r}.{suggestion(name, names())} Known: "
+                f"{', '.join(names())}."
+            )
+        target = f"{_LIBRARY}.{COMPONENTS[name]}"
+    module, _, attribute = target.partition(":")
+    cls: type[Component] = getattr(import_module(module), attribute)
+    return cls
+
+
+def make(spec: Any, **defaults: Any) -> Any:
+    """A component from a spec (or as it is); `defaults` fill arguments that it leaves open."""
+    if isinstance(spec, Component):
+        return spec
+    if isinstance(spec, (str, Path)) and str(spec).endswith((".yaml", ".yml", ".json")):
+        return make(_read(Path(spec)), **defaults)
+    if isinstance(spec, str):
+        spec = {"type": spec}
+    if not isinstance(spec, Mapping) or "type" not in spec:
+        raise SpecError(
+            "a component spec is a name, a mapping with `type`, or a file of one; this is "
+            f"{spec!r}."
+        )
+    words = dict(spec)
+    name = words.pop("type")
+    cls = component_class(name)
+    settings = {key: words.pop(key) for key in _SETTINGS if key in words}
+    arguments = {**_accepted(cls, defaults), **words}
+    _check(name, cls, arguments)
+    component = cls(**arguments)
+    return component.configure(**settings) if settings else component
+
+
+def parameters_of(cls: type[Component]) -> dict[str, inspect.Parameter]:
+    """The constructor's arguments: config key = constructor argument = attribute."""
+    found = inspect.signature(cls).parameters
+    return {name: p for name, p in found.items() if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)}
+
+
+def _accepted(cls: type[Component], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    known = parameters_of(cls)
+    return {name: value for name, value in defaults.items() if name in known}
+
+
+def _check(name: str, cls: type[Component], arguments: Mapping[str, Any]) -> None:
+    known = parameters_of(cls)
+    for key in arguments:
+        if key not in known:
+            raise SpecError(
+                f"component {name!r} has no argument {key!r}.{suggestion(key, known)} "
+                f"Arguments: {', '.join(known) or 'none'}."
+            )
+    for key, parameter in known.items():
+        if parameter.default is parameter.empty and key not in arguments:
+            raise SpecError(
+                f"component {name!r} needs the argument {key!r}: {{type: {name}, {key}: ...}}."
+            )
+
+
+def _read(path: Path) -> Any:
+    try:
+        text = path.read_text()
+    except OSError as error:
+        raise SpecError(f"{path}: can't be read: {error.strerror}.") from None
+    try:
+        return json.loads(text) if path.suffix == ".json" else yaml.safe_load(text)
+    except (json.JSONDecodeError, yaml.YAMLError) as error:
+        raise SpecError(f"{path}: no valid {path.suffix[1:].upper()}: {error}.") from None

@@ -1,0 +1,22 @@
+"""What all tests share: deterministic property tests and the backends to run on."""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
+
+import pytest
+from hypothesis import settings
+
+settings.register_profile("deterministic", derandomize=True, deadline=None, print_blob=False)
+settings.load_profile("deterministic")
+
+BACKENDS = ("numpy", "torch", "tf", "tf-graph")
+
+
+@pytest.fixture(params=BACKENDS)
+def backend(request: pytest.FixtureRequest) -> str:
+    """Every backend and mode in turn."""
+    return str(request.param)
