@@ -41,3 +41,11 @@ class BackendError(RLGError, RuntimeError):
 
 class SpecError(RLGError, ValueError):
     """A component specification (dict, YAML, JSON) that names something unknown."""
+
+
+class CheckpointError(RLGError, RuntimeError):
+    """A checkpoint that can't be written, or that is missing, broken or restored differently."""
+
+
+class EnvironmentFailure(RLGError, RuntimeError):
+    """An environment that raised an error, or that can't go on with what it was given."""

@@ -57,8 +57,13 @@ def _converted(where: str, name: str, space: Box, dtype: np.dtype[Any], value: A
             "Add or drop the leading axes, or build with another space."
         )
     if array.dtype != dtype:
-        same_kind = np.can_cast(array.dtype, dtype, "same_kind")
-        if not same_kind and not _holds_integers(array, dtype):
+        are_integers = array.dtype.kind in "iu" and dtype.kind in "iu"
+        fits = (
+            _holds_integers(array, dtype)
+            if are_integers
+            else np.can_cast(array.dtype, dtype, "same_kind")
+        )
+        if not fits:
             raise ExecutionError(
                 f"{where}: `{name}` is {array.dtype}, but it takes {dtype}. Convert it first, as "
                 "in "
@@ -70,8 +75,10 @@ def _converted(where: str, name: str, space: Box, dtype: np.dtype[Any], value: A
 
 def _holds_integers(array: Any, dtype: np.dtype[Any]) -> bool:
     """Python ints arrive as int64: fine for narrower or unsigned dtypes that can hold them."""
-    if array.dtype.kind not in "iu" or dtype.kind not in "iu" or array.size == 0:
+    if array.dtype.kind not in "iu" or dtype.kind not in "iu":
         return False
+    if array.size == 0:
+        return True
     limits = np.iinfo(dtype)
     return bool(array.min() >= limits.min and array.max() <= limits.max)
 

@@ -57,7 +57,7 @@ class GraphExecutor:
         self._entries: dict[Any, Entry] = {}
         self._plans: dict[Any, Plan] = {}
         # API methods that take required tensors only need no look at their arguments.
-        self._direct: dict[str, Entry] = {}
+        self._direct: dict[str, tuple[int, Entry]] = {}
 
     # -- build ------------------------------------------------------------------------------------
     def build(
@@ -84,23 +84,23 @@ class GraphExecutor:
     def execute(self, api: Any, *args: Any, **kwargs: Any) -> Any:
         """Runs an API method by name, or a list of (name, args...) as one plan."""
         direct = self._direct.get(api) if type(api) is str else None
-        if direct is not None and not kwargs:
-            return direct(*args)
+        if direct is not None and not kwargs and len(args) == direct[0]:
+            return direct[1](*args)
         if isinstance(api, (list, tuple)):
             return self._execute_several(api)
         root, method = self._find(api)
-        values, tensors = self._bind(method, args, kwargs)
+        values, tensors = self._bind(root, method, args, kwargs)
         entry = self._entry([(root, method, values)])
         is_direct = all(p.kind == TENSOR and p.is_required for p in method.parameters)
         if is_direct and len(self.builder.roots) == 1:
-            self._direct[method.name] = entry
+            self._direct[method.name] = (len(tensors), entry)
         return entry(*tensors)
 
     def _execute_several(self, calls: Sequence[Any]) -> Any:
         wanted, tensors = [], []
         for name, *args in calls:
             root, method = self._find(name)
-            values, some = self._bind(method, tuple(args), {})
+            values, some = self._bind(root, method, tuple(args), {})
             wanted.append((root, method, values))
             tensors += some
         return self._entry(wanted)(*tensors)
@@ -193,13 +193,19 @@ class GraphExecutor:
         )
 
     def _bind(
-        self, method: Method, args: tuple[Any, ...], kwargs: dict[str, Any]
+        self, root: Component, method: Method, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[dict[str, Any], list[Any]]:
-        bound = method.bind(method.name, args, kwargs)
+        where = f"{root.path}.{method.name}"
+        bound = method.bind(where, args, kwargs)
         values, tensors = {}, []
         for parameter in method.parameters:
             value = bound[parameter.name]
-            if parameter.kind == TENSOR and value is not None:
+            if parameter.kind == TENSOR and value is None and parameter.is_required:
+                space = self.builder.space_of_argument(method, parameter.name)
+                raise ExecutionError(
+                    f"{where}: `{parameter.name}` is None, but it is required. It takes {space}."
+                )
+            if parameter.kind == TENSOR and value is not parameter.default:
                 tensors.append(value)
                 value = Fresh()
             values[parameter.name] = value
@@ -258,6 +264,11 @@ class GraphExecutor:
         return self.runner_entry(
             Runner(graphs, builder.components, builder.binding, self.from_host), checks
         )
+
+    def drop_feeds(self) -> None:
+        """After a failure: draws that were handed to operations and not used are gone."""
+        for component in self.builder.components:
+            component.ops.feed = None  # type: ignore[attr-defined]
 
     def runner_entry(self, runner: Runner, checks: Sequence[Check]) -> Entry:
         """The function from numpy to numpy around a runner."""

@@ -52,6 +52,7 @@ COMPONENTS: dict[str, str] = {
     "dqn": "algorithms.dqn:DQN",
 }
 
+_NO_SPEC = "a component spec is a name, a mapping with `type`, or a file of one; this is {!r}."
 _SETTINGS = ("scope", "device", "variable_device", "shared_scope")
 
 
@@ -83,9 +84,19 @@ def component_class(name: str) -> type[Component]:
                 f"{', '.join(names())}."
             )
         target = f"{_LIBRARY}.{COMPONENTS[name]}"
+    return _imported(name, target)
+
+
+def _imported(name: str, target: str) -> type[Component]:
     module, _, attribute = target.partition(":")
-    cls: type[Component] = getattr(import_module(module), attribute)
-    return cls
+    try:
+        found = getattr(import_module(module), attribute, None)
+        why = f"the module has no {attribute!r}" if found is None else "it is no Component class"
+    except ImportError as error:
+        found, why = None, str(error)
+    if not isinstance(found, type) or not issubclass(found, Component):
+        raise SpecError(f"component {name!r}: {target} can't be imported: {why}.")
+    return found
 
 
 def make(spec: Any, **defaults: Any) -> Any:
@@ -97,12 +108,14 @@ def make(spec: Any, **defaults: Any) -> Any:
     if isinstance(spec, str):
         spec = {"type": spec}
     if not isinstance(spec, Mapping) or "type" not in spec:
-        raise SpecError(
-            "a component spec is a name, a mapping with `type`, or a file of one; this is "
-            f"{spec!r}."
-        )
+        raise SpecError(_NO_SPEC.format(spec))
     words = dict(spec)
     name = words.pop("type")
+    if not isinstance(name, str):
+        raise SpecError(
+            f"a component's `type` is a registry name; this is {name!r}. "
+            f"Known: {', '.join(names())}."
+        )
     cls = component_class(name)
     settings = {key: words.pop(key) for key in _SETTINGS if key in words}
     arguments = {**_accepted(cls, defaults), **words}
@@ -143,6 +156,9 @@ def _read(path: Path) -> Any:
     except OSError as error:
         raise SpecError(f"{path}: can't be read: {error.strerror}.") from None
     try:
-        return json.loads(text) if path.suffix == ".json" else yaml.safe_load(text)
+        spec = json.loads(text) if path.suffix == ".json" else yaml.safe_load(text)
     except (json.JSONDecodeError, yaml.YAMLError) as error:
         raise SpecError(f"{path}: no valid {path.suffix[1:].upper()}: {error}.") from None
+    if not isinstance(spec, (str, Mapping)):
+        raise SpecError(f"{path}: {_NO_SPEC.format(spec)}")
+    return spec

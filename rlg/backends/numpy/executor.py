@@ -32,14 +32,20 @@ class NumpyExecutor(GraphExecutor):
         function, to_arrays = plan.function, self.to_arrays
 
         def entry(*args: Any) -> Any:
-            return to_arrays(
-                function(*[check(arg) for check, arg in zip(checks, args, strict=True)])
-            )
+            values = [check(arg) for check, arg in zip(checks, args, strict=True)]
+            try:
+                return to_arrays(function(*values))
+            except BaseException:
+                self.drop_feeds()
+                raise
 
         return entry
 
     def check_device(self, device: str) -> str:
         return devices.check(device)
+
+    def probing(self) -> Any:
+        return np.errstate(all="ignore")  # Zeros have no logarithm, and need none.
 
     def from_host(self, array: NDArray[Any]) -> Any:
         return array

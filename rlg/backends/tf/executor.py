@@ -66,7 +66,11 @@ class TFExecutor(GraphExecutor):
     # -- plans ------------------------------------------------------------------------------------
     def plan_entry(self, plan: Plan, checks: Sequence[Check]) -> Entry:
         traced = _Traced(plan)
-        run = self._session_call(traced) if self.graph else _function_call(traced)
+        try:
+            run = self._session_call(traced) if self.graph else _function_call(traced)
+        except BaseException:
+            self.drop_feeds()
+            raise
         names = [name for name, _, _ in plan.inputs]
         draws, is_nested, outputs = plan.draws, traced.is_nested, traced.outputs
 

@@ -65,10 +65,14 @@ class TorchExecutor(GraphExecutor):
             if plan.draws:
                 given = dict(zip(names, arrays, strict=True))
                 tensors += [self.from_host(draw.make(given)) for draw in plan.draws]
-            if grad:
-                return self.to_arrays(function(*tensors))
-            with _inference(True):
-                return self.to_arrays(function(*tensors))
+            try:
+                if grad:
+                    return self.to_arrays(function(*tensors))
+                with _inference(True):
+                    return self.to_arrays(function(*tensors))
+            except BaseException:
+                self.drop_feeds()
+                raise
 
         return entry
 

@@ -21,6 +21,7 @@ from rlg.graph.core.records import (
     Graph,
     Inline,
     Record,
+    Refusal,
     Scan,
     Tree,
     Variables,
@@ -41,11 +42,14 @@ class Assembler:
         with self._in(graph):
             graph.inputs = {name: mirror(value, graph, name) for name, value in arguments.items()}
             graph.outputs = self._traced(component, method, dict(graph.inputs))
+        for record in records_in(graph.outputs):
+            if record.graph is not graph:
+                raise AssemblyError(_other_trace(component, method, "what it returns", record))
         return graph
 
     def expand(self, node: Inline, arguments: dict[str, Tree]) -> Graph:
         """Traces the body of a split or folded API method again, for one leaf."""
-        graph = Graph(node.method.name, node.component)
+        graph = Graph(node.method.name, node.component, is_region=node.graph.is_region)
         graph.in_no_gradient = int(node.no_gradient)
         with self._in(graph):
             graph.inputs = {name: mirror(value, graph, name) for name, value in arguments.items()}
@@ -57,7 +61,7 @@ class Assembler:
         self, component: Component, method: Method, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         where = f"{component.path_or_name}.{method.name}"
-        return self._traced(component, method, method.bind(where, args, kwargs))
+        return self._traced(component, method, tupled(method.bind(where, args, kwargs)))
 
     def variables(self, component: Component, trainable: bool | None) -> Record:
         record: Record = self._graph.add(Variables(self._graph, component, trainable)).outputs[0]
@@ -66,6 +70,12 @@ class Assembler:
     def scan(
         self, component: Component, body: Callable[..., Any], carry: Tree, xs: Tree
     ) -> tuple[Tree, Tree]:
+        if not leaves(xs):
+            name = getattr(getattr(body, "method", body), "name", "scan")
+            raise AssemblyError(
+                f"{component.path_or_name}.{name}: a scan runs over the leading axis of `xs`, and they "
+                "hold no record. Pass at least one, such as the steps to count."
+            )
         inner = self._body(component, body, {"carry": carry, "x": xs})
         if not isinstance(inner.outputs, tuple) or len(inner.outputs) != 2:
             raise AssemblyError(
@@ -94,6 +104,11 @@ class Assembler:
         when_false: Callable[..., Any],
         args: tuple[Tree, ...],
     ) -> Tree:
+        if not isinstance(predicate, Record):
+            raise AssemblyError(
+                f"{component.path_or_name}: the predicate of a cond is {predicate!r}, a Python value. "
+                "Use a plain `if` on static values."
+            )
         bodies = tuple(
             self._body(component, body, dict(enumerate(args))) for body in (when_true, when_false)
         )
@@ -123,6 +138,11 @@ class Assembler:
             raise AssemblyError(
                 f"{component.path_or_name}: summary {name!r} is of kind {kind!r}; use 'scalar' or "
                 "'histogram'."
+            )
+        if self._graph.is_region:
+            raise AssemblyError(
+                f"{component.path_or_name}: summary {name!r} stands in the body of a scan or cond. Return "
+                "the value from the body and name it outside."
             )
         self._graph.summaries.append((f"{component.path_or_name}/{name}", kind, value))
 
@@ -155,7 +175,9 @@ class Assembler:
     def _run(self, component: Component, method: Method, values: dict[str, Tree]) -> Any:
         self._callers.append(component)
         try:
-            return method.function(component, **values)
+            return tupled(method.function(component, **values))
+        except Refusal as error:
+            raise AssemblyError(f"{component.path_or_name}.{method.name}: {error}") from None
         except (RLGError, RecursionError):
             raise
         except Exception as error:
@@ -187,7 +209,7 @@ class Assembler:
                 "method. "
                 "Pass a method marked @api, such as self.step."
             )
-        graph = Graph(body.method.name, body.component)
+        graph = Graph(body.method.name, body.component, is_region=True)
         graph.in_no_gradient = self._graph.in_no_gradient
         with self._in(graph):
             graph.inputs = {
@@ -219,11 +241,16 @@ class Assembler:
                     )
                 if record.graph is not self._graph:
                     raise AssemblyError(
-                        f"{where}: `{parameter.name}` is a record of "
-                        f"{record.graph.component.path_or_name}."
-                        f"{record.graph.name}, another trace. Hand it in as an argument instead of "
-                        "keeping it on the component."
+                        _other_trace(component, method, f"`{parameter.name}`", record)
                     )
+
+
+def _other_trace(component: Component, method: Method, what: str, record: Record) -> str:
+    return (
+        f"{component.path_or_name}.{method.name}: {what} is a record of "
+        f"{record.graph.component.path_or_name}.{record.graph.name}, another trace. Hand it in as an "
+        "argument instead of keeping it on the component."
+    )
 
 
 class Fresh:
@@ -240,6 +267,15 @@ def mirror(tree: Tree, graph: Graph, name: str, constants: bool = False) -> Tree
         return tuple(mirror(value, graph, f"{name}/{i}", constants) for i, value in enumerate(tree))
     is_record = isinstance(tree, (Record, Fresh)) or (constants and tree is not None)
     return Record(graph, None, name=name) if is_record else tree
+
+
+def tupled(tree: Tree) -> Tree:
+    """Lists as tuples, as far as they hold records."""
+    if isinstance(tree, list) and any(True for _ in records_in(tree)):
+        tree = tuple(tree)
+    if isinstance(tree, Mapping):
+        return {key: tupled(value) for key, value in tree.items()}
+    return tuple(tupled(value) for value in tree) if type(tree) is tuple else tree
 
 
 def leaves(tree: Tree) -> list[Any]:
@@ -270,4 +306,4 @@ def shape_of(tree: Tree) -> Any:
 
 
 def _describe(tree: Tree) -> str:
-    return str(shape_of(tree)).replace("'*'", "record").replace("'", "")
+    return repr(shape_of(tree)).replace("'*'", "record").replace("'", "")

@@ -100,6 +100,8 @@ class Binding:
         self.seed = seed
         self.variables: dict[str, VariableInfo] = {}
         self.streams: dict[str, Stream] = {}
+        # The component whose `create_variables` runs now.
+        self.creating: Component | None = None
         self._owned: dict[int, dict[str, VariableInfo]] = {}
         # Copies start like their originals: values are drawn once and kept until all are made.
         self._initial: dict[str, NDArray[Any]] = {}
@@ -173,12 +175,14 @@ class Binding:
     def variables_of(self, component: Component, trainable: bool | None) -> dict[str, VariableInfo]:
         """Variables below a component by their paths relative to it, sorted."""
         root = component.path or ""
-        found = {
-            f"{(part.path or '')[len(root) :]}/{name}".lstrip("/"): info
-            for part in walk(component)
-            for name, info in self._owned.get(id(part), {}).items()
-            if trainable is None or info.trainable == trainable
-        }
+        found: dict[str, VariableInfo] = {}
+        seen: set[str] = set()
+        for part in walk(component):
+            for name, info in self._owned.get(id(part), {}).items():
+                # A variable that several components share is listed once: optimizers step it once.
+                if info.path not in seen and trainable in (None, info.trainable):
+                    seen.add(info.path)
+                    found[f"{(part.path or '').removeprefix(root)}/{name}".lstrip("/")] = info
         return dict(sorted(found.items()))
 
     def variable_ids(self, component: Component) -> dict[int, str]:

@@ -20,7 +20,7 @@ from rlg.errors import BuildError
 from rlg.graph.core import diagnose, flow
 from rlg.graph.core.assemble import Assembler, Fresh
 from rlg.graph.core.binding import Backend, Binding, DeviceMap, check_prefixes
-from rlg.graph.core.component import Component, name_tree
+from rlg.graph.core.component import Component, name_trees
 from rlg.graph.core.methods import SIZE, STATIC, TENSOR, Method
 from rlg.graph.core.mode import Switch, installed
 from rlg.graph.core.probe import Prober
@@ -49,6 +49,7 @@ class Site:
 
     component: Component
     needs: dict[str, bool]
+    api_arguments: set[str]
     feeds: dict[str, list[Tree]] = field(default_factory=dict)
     spaces: dict[str, Space | None] = field(default_factory=dict)
     is_complete: bool = False
@@ -86,10 +87,12 @@ class Builder:
         self.backend = backend
         self.binding = Binding(backend, devices, seed)
         self.statistics = BuildStatistics()
-        self.components = [part for root in self.roots for part in name_tree(root)]
+        self.components = name_trees(self.roots)
         self.spaces = {key: _as_space(value) for key, value in spaces.items()}
         self._apis = apis
-        self._sites = {id(part): Site(part, _needs(part)) for part in self.components}
+        self._sites = {
+            id(part): Site(part, _needs(part), _api_arguments(part)) for part in self.components
+        }
         self._assembler = Assembler()
         self._switch = Switch(self._assembler)
         self._prober = Prober(self._switch)
@@ -105,15 +108,25 @@ class Builder:
         diagnose.check_given(self.spaces, [(root, method) for root, method in wanted], self.roots)
         for component in self.components:
             self.binding.bind(component)
+        try:
+            self._build(wanted)
+        except BaseException:
+            # What was not built can be mended and built again.
+            for component in self.components:
+                component._binding = None
+            raise
+
+    def _build(self, wanted: Sequence[tuple[Component, Method]]) -> None:
         with installed(self._switch, self.components), self.backend.probing():
             started = time.perf_counter()
-            graphs = [
-                self._assemble(root, method, values)
+            graphs = {
+                _key(root, method, values): self._assemble(root, method, values)
                 for root, method in wanted
                 for values in self._variants(root, method)
-            ]
+            }
             assembled = time.perf_counter()
-            self._flow(graphs)
+            self._flow(list(graphs.values()))
+            self._graphs.update(graphs)
         self.statistics.assembly = assembled - started
         self.statistics.build = time.perf_counter() - assembled
         self.statistics.components = len(self.components)
@@ -125,15 +138,28 @@ class Builder:
         if graph is None:
             with installed(self._switch, self.components), self.backend.probing():
                 graph = self._assemble(root, method, values)
-                self._flow([graph])
+                try:
+                    self._flow([graph])
+                except BaseException:
+                    self._pending.clear()
+                    self._queue.clear()
+                    raise
+                self._graphs[_key(root, method, values)] = graph
         return graph
 
     def space_of_argument(self, method: Method, name: str) -> Space:
         """The space that was given for an argument of a root's API method."""
         space = self.spaces.get(f"{method.name}.{name}", self.spaces.get(name))
         if not isinstance(space, Space):
-            raise BuildError(f"{method.name}: no space was given for `{name}`.")
+            at_hand = ", ".join(f"{key}={value}" for key, value in self.spaces.items())
+            raise BuildError(
+                f"{self._owner(method).path}.{method.name}: no space was given for `{name}`, so it must "
+                f"stay None. Given: {at_hand}. Add '{name}' to the input spaces."
+            )
         return space
+
+    def _owner(self, method: Method) -> Component:
+        return next(root for root in self.roots if method in root.api_methods().values())
 
     # -- assembly ---------------------------------------------------------------------------------
     def _wanted(self) -> Iterator[tuple[Component, Method]]:
@@ -165,6 +191,8 @@ class Builder:
             if parameter.kind == TENSOR:
                 present: list[Any] = [Fresh()] if isinstance(given, Space) else []
                 absent = [None] if parameter.is_optional_tensor else []
+                if not present and not parameter.is_required:
+                    absent = [parameter.default]
                 choices.append([*absent, *present])
             elif given is not None:
                 choices.append([given])
@@ -184,7 +212,6 @@ class Builder:
             if isinstance(record, Record):
                 record.space = self.space_of_argument(method, parameter.name)
                 record.dims = flow.input_dims(parameter.name, record.space)
-        self._graphs[_key(root, method, values)] = graph
         return graph
 
     # -- the flow of spaces -----------------------------------------------------------------------
@@ -200,7 +227,10 @@ class Builder:
                 self._visit(waiting)
         self._prober.forget()
         self.binding.forget()
-        dead = [s for s in self._sites.values() if diagnose.is_dead(s)]
+        # Where methods are left out, what only they use is not dead.
+        dead = (
+            [s for s in self._sites.values() if diagnose.is_dead(s)] if self._apis is None else []
+        )
         if self._pending or dead:
             raise diagnose.unbuilt(list(self._pending.values()), list(self._sites.values()), dead)
 
@@ -210,8 +240,8 @@ class Builder:
         for node in graph.nodes:
             self._pending[id(node)] = node
             self.statistics.nodes += 1
-            if isinstance(node, Call):
-                self._feed(self._sites[id(node.component)], node.arguments)
+            if isinstance(node, Call) and not node.method.mark.is_api:
+                self._feed(self._sites[id(node.component)], node.arguments, is_inner=True)
             elif isinstance(node, Scan):
                 self._enqueue(node.body)
             elif isinstance(node, Cond):
@@ -219,10 +249,11 @@ class Builder:
                     self._enqueue(body)
         self._queue.extend(graph.nodes)
 
-    def _feed(self, site: Site, arguments: dict[str, Tree]) -> None:
+    def _feed(self, site: Site, arguments: dict[str, Tree], is_inner: bool = False) -> None:
+        """What an inner graph function takes counts only where no API argument has that name."""
         site.is_called = True
         for name in site.needs:
-            if arguments.get(name) is not None:
+            if arguments.get(name) is not None and not (is_inner and name in site.api_arguments):
                 site.feeds.setdefault(name, []).append(arguments[name])
                 if not site.is_complete:
                     self._queue.append(site)
@@ -244,8 +275,10 @@ class Builder:
                 return
             spaces[name] = known
         component = site.component
+        self.binding.creating = component
         with diagnose.naming(component, spaces):
             component.create_variables(**spaces)
+        self.binding.creating = None
         site.spaces = spaces
         site.is_complete = True
         self._wake(site)
@@ -257,7 +290,7 @@ class Builder:
             return
         if isinstance(node, Call):
             site = self._sites[id(node.component)]
-            diagnose.check_like(site.component, node, site.spaces)
+            diagnose.check_like(site, node)
             flow.call(node, self._prober)
         elif isinstance(node, Item):
             flow.item(node)
@@ -307,6 +340,10 @@ class Builder:
 def _needs(component: Component) -> dict[str, bool]:
     parameters = inspect.signature(component.create_variables).parameters.values()
     return {p.name: p.default is p.empty for p in parameters if p.kind == p.KEYWORD_ONLY}
+
+
+def _api_arguments(component: Component) -> set[str]:
+    return {p.name for method in component.api_methods().values() for p in method.parameters}
 
 
 def _as_space(value: Any) -> Any:

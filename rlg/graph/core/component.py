@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import difflib
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -78,7 +78,7 @@ class Component:
         self._forbid_after_build("copy")
         twin = copy.deepcopy(self)
         for mine, theirs in zip(walk(self), walk(twin), strict=True):
-            theirs._twin = mine
+            theirs._twin, theirs.shared_scope = mine, None
         twin.scope = scope
         return twin
 
@@ -155,10 +155,13 @@ class Component:
         `kernel` (default: what is trainable) keeps HWIO kernels in the layout that convolutions
         want.
         """
-        if self._binding is None:
+        if self._binding is None or self._binding.creating is not self:
+            is_dry = hasattr(self.__dict__.get("ops"), "recording")
+            inside = "a graph function" if is_dry else "an API method"
+            place = "the constructor" if self._binding is None else inside
             raise ComponentError(
                 f"{self.path_or_name}: variables are made by the build. Create `{name}` in "
-                "create_variables, not in the constructor."
+                f"create_variables, not in {place}."
             )
         is_kernel = trainable if kernel is None else kernel
         return self._binding.variable(self, name, shape, dtype, value, trainable, is_kernel)
@@ -235,37 +238,40 @@ def walk(root: Component) -> Iterator[Component]:
         level = following
 
 
-def name_tree(root: Component, scope: str | None = None) -> list[Component]:
+def name_trees(roots: Sequence[Component]) -> list[Component]:
     """Gives each component its path, breadth first: the shallowest place that holds it owns it."""
-    root.path = scope or root.scope or snake(type(root).__name__)
-    seen, level, order = {id(root)}, [root], [root]
-    taken = {root.path: root}
+    taken: dict[str, Component] = {}
+    seen: set[int] = set()
+
+    def name(component: Component, path: str) -> None:
+        if path in taken:
+            raise ComponentError(
+                f"{path}: two components have this path, {type(taken[path]).__name__} and "
+                f"{type(component).__name__}. Give one another name: .configure(scope='...')."
+            )
+        component.path = path
+        taken[path] = component
+        seen.add(id(component))
+
+    for root in roots:
+        name(root, root.scope or snake(type(root).__name__))
+    level = list(roots)
     while level:
         following = []
         for component in level:
-            for name, child in component.children():
-                if id(child) in seen:
-                    continue
-                path = f"{component.path}/{name}"
-                if path in taken:
-                    raise ComponentError(
-                        f"{path}: two components have this path, {type(taken[path]).__name__} and "
-                        f"{type(child).__name__}. Give one another name: .configure(scope='...')."
-                    )
-                child.path = path
-                taken[path] = child
-                seen.add(id(child))
-                following.append(child)
-        order.extend(following)
+            for scope, child in component.children():
+                if id(child) not in seen:
+                    name(child, f"{component.path}/{scope}")
+                    following.append(child)
         level = following
-    return order
+    return list(taken.values())
 
 
 @cache
 def snake(name: str) -> str:
     """`DuelingHead` -> `dueling-head`, `DQNLoss` -> `dqn-loss`."""
-    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", name)
-    return spaced.lower()
+    starts = r"(?<=[a-z0-9])(?=[A-Z][a-z])|(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])"
+    return re.sub(starts, "-", name).lower()
 
 
 @cache

@@ -26,12 +26,16 @@ from rlg.graph.core.records import (
     Inline,
     Item,
     Node,
+    Record,
     Scan,
+    Tree,
     Variables,
+    all_nodes,
     bodies_of,
+    is_borrowed,
     records_in,
 )
-from rlg.graph.core.runtime import cut_leaves, fold_leaves, unfold_leaves
+from rlg.graph.core.runtime import cut_leaves, fold_leaves, snapshot_leaves, unfold_leaves
 from rlg.graph.spaces import Space, unflatten
 
 Path = tuple[str | int, ...]
@@ -59,6 +63,7 @@ class Runner:
         # Inside regions: draws made before them, by node and leaf.
         self._draws: list[dict[str, tuple[Any, ...]]] = []
         self._is_cut = 0
+        self._in_graph_fn = False
 
     def run(self, values: Sequence[Any]) -> Any:
         """Runs the API methods on tensors, in the order of their arguments."""
@@ -73,13 +78,16 @@ class Runner:
                 self._arguments = arguments
                 method = graph.component.api_methods()[graph.name]
                 with self._following(graph):
-                    results.append(self.call(graph.component, method, (), arguments))
+                    output = self.call(graph.component, method, (), arguments)
+                results.append(_snapshots(graph.component.ops, graph.outputs, output))
         return results[0] if len(results) == 1 else tuple(results)
 
     # -- the mode ---------------------------------------------------------------------------------
     def call(
         self, component: Component, method: Method, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
+        if self._in_graph_fn:  # A graph function may call others of its own component.
+            return method.function(component, *args, **kwargs)
         values = method.bind(f"{component.path}.{method.name}", args, kwargs)
         mark = method.mark
         if mark.is_graph_fn:
@@ -96,7 +104,7 @@ class Runner:
         self, component: Component, body: Callable[..., Any], carry: Any, xs: Any
     ) -> tuple[Any, Any]:
         node = self._next(Scan)
-        draws = self._draw_all(node.body, (length_of(node),)) if draws_anything(node.body) else {}
+        draws = self._region_draws(node, node.body)
 
         def step(carry: Any, x: Any) -> tuple[Any, Any]:
             x, drawn = x
@@ -116,7 +124,7 @@ class Runner:
         args: tuple[Any, ...],
     ) -> Any:
         node = self._next(Cond)
-        drawn = [self._draw_all(body, ()) for body in node.bodies]
+        drawn = [self._region_draws(node, body) for body in node.bodies]
 
         def branch(index: int, body: Callable[..., Any]) -> Callable[[], Any]:
             def run() -> Any:
@@ -174,8 +182,12 @@ class Runner:
         for path in parts:
             arguments, like = _for_leaf(node, values, path)
             self._feed(node, path)
-            outputs = method.function(component, **arguments)
-            component.ops.feed = None  # type: ignore[attr-defined]
+            self._in_graph_fn = True
+            try:
+                outputs = method.function(component, **arguments)
+            finally:
+                self._in_graph_fn = False
+                component.ops.feed = None  # type: ignore[attr-defined]
             for index, output in enumerate((outputs,) if len(node.outputs) == 1 else outputs or ()):
                 if like is not None:
                     output = _unfolded(
@@ -216,21 +228,28 @@ class Runner:
             component: Any = node.component
             component.ops.feed = list(self._draws[-1][_name(node, path)])
 
+    def _region_draws(self, node: Scan | Cond, body: Graph) -> dict[str, tuple[Any, ...]]:
+        """The draws of a body: made now, or, inside another region, sliced from what that made."""
+        if self._draws:
+            inside = {f"{id(inner)}:" for inner in all_nodes(body)}
+            return {k: v for k, v in self._draws[-1].items() if k[: k.index(":") + 1] in inside}
+        lead = (length_of(node),) if isinstance(node, Scan) and draws_anything(body) else ()
+        return self._draw_all(body, lead)
+
     def _draw_all(self, graph: Graph, lead: tuple[Any, ...]) -> dict[str, tuple[Any, ...]]:
         found: dict[str, tuple[Any, ...]] = {}
         for node in graph.nodes:
-            if isinstance(node, (Scan, Cond)) and any(draws_anything(b) for b in bodies_of(node)):
-                raise ExecutionError(
-                    f"{node.label}: define-by-run makes no random draws in a loop within a loop. "
-                    "Run it "
-                    "as a plan."
-                )
-            if not isinstance(node, Call):
-                continue
-            for path, probe in node.probes.items():
-                plans = [planned(node, draw, self._binding.streams) for draw in probe.draws]
-                if plans:
-                    found[_name(node, path)] = tuple(self._make(p.repeated(*lead)) for p in plans)
+            if isinstance(node, Call):
+                for path, probe in node.probes.items():
+                    plans = [planned(node, draw, self._binding.streams) for draw in probe.draws]
+                    if plans:
+                        found[_name(node, path)] = tuple(
+                            self._make(p.repeated(*lead)) for p in plans
+                        )
+            is_loop = isinstance(node, Scan) and draws_anything(node.body)
+            inner = (*lead, length_of(node)) if is_loop else lead  # type: ignore[arg-type]
+            for body in bodies_of(node):
+                found.update(self._draw_all(body, inner))
         return found
 
     def _make(self, draw: PlannedDraw) -> Any:
@@ -239,6 +258,17 @@ class Runner:
 
 def _name(node: Call, path: Path) -> str:
     return f"{id(node)}:{path}"
+
+
+def _snapshots(ops: Any, tree: Tree, value: Any) -> Any:
+    """Copies of what is an argument or a variable itself."""
+    if isinstance(tree, Record):
+        return snapshot_leaves(ops, value) if is_borrowed(tree) else value
+    if isinstance(tree, Mapping):
+        return {key: _snapshots(ops, tree[key], value[key]) for key in tree}
+    if isinstance(tree, tuple):
+        return tuple(_snapshots(ops, t, v) for t, v in zip(tree, value, strict=True))
+    return value
 
 
 def _for_leaf(
@@ -259,7 +289,7 @@ def _for_leaf(
                     like = value
                     for key in leaf:
                         like = like[key]
-                value = fold_leaves(node.component.ops, value)
+                value = fold_leaves(node.component.ops, value, space)
         found[name] = value
     return found, like
 
@@ -267,7 +297,7 @@ def _for_leaf(
 def _unfolded(ops: Any, value: Any, space: Space | None, like: Any) -> Any:
     assert space is not None
     is_folded = any(box.ranks == "F" for box in space.flatten().values())
-    return unfold_leaves(ops, value, like) if is_folded else value
+    return unfold_leaves(ops, value, like, space) if is_folded else value
 
 
 def _refill(tree: Any, values: Iterator[Any]) -> Any:

@@ -11,7 +11,7 @@ from rlg.errors import BuildError, RLGError
 from rlg.graph.core.component import Component
 from rlg.graph.core.flow import space_of
 from rlg.graph.core.methods import SIZE, STATIC, TENSOR, Method
-from rlg.graph.core.records import Call, Node, Record, records_in
+from rlg.graph.core.records import Call, Node, Record, bodies_of, records_in
 from rlg.graph.spaces import Space
 
 if TYPE_CHECKING:
@@ -72,10 +72,13 @@ def check_given(
                 )
 
 
-def check_like(component: Component, node: Call, spaces: Mapping[str, Space | None]) -> None:
+def check_like(site: Site, node: Call) -> None:
     """The same argument has the same space in every call, as far as variables depend on it."""
-    for name, known in spaces.items():
+    component, is_api = site.component, node.method.mark.is_api
+    for name, known in site.spaces.items():
         if known is None or node.arguments.get(name) is None:
+            continue
+        if not is_api and name in site.api_arguments:
             continue
         given = space_of(node.arguments[name])
         if not given.like(known):
@@ -119,7 +122,7 @@ def is_dead(site: Site) -> bool:
 def unbuilt(pending: Sequence[Node], sites: Sequence[Site], dead: Sequence[Site]) -> BuildError:
     """The error for a flow that came to rest too early."""
     stuck = [site for site in sites if not site.is_complete and site.is_called]
-    circle = _circle(stuck)
+    circle = _circle(stuck, pending)
     if circle:
         component, name, producer = circle
         return BuildError(
@@ -137,14 +140,14 @@ def unbuilt(pending: Sequence[Node], sites: Sequence[Site], dead: Sequence[Site]
             path = site.component.path
             return BuildError(
                 f"{path}: its argument `{argument}` is never fed: no API method that is built "
-                f"calls {path} with it. Spaces at hand: {_at_hand(site.spaces)}. Call it, remove "
+                f"calls {path} with it. Spaces at hand: {_at_hand(_fed(site))}. Call it, remove "
                 "the component, or set must_be_complete=False on it if it may stay unconnected."
             )
     labels = ", ".join(sorted({node.label for node in pending})[:5])
     return BuildError(f"the build came to rest before {labels} had its input spaces.")
 
 
-def _circle(stuck: Sequence[Site]) -> tuple[Component, str, str] | None:
+def _circle(stuck: Sequence[Site], pending: Sequence[Node]) -> tuple[Component, str, str] | None:
     """Follows what a component waits for until a component comes up twice."""
     waiting = {id(site.component): site for site in stuck}
     for site in stuck:
@@ -153,7 +156,7 @@ def _circle(stuck: Sequence[Site]) -> tuple[Component, str, str] | None:
             seen: set[int] = set()
             while records:
                 record = records.pop()
-                node = record.node
+                node = record.node or _region_of(record, pending)
                 if node is None or id(node) in seen:
                     continue
                 seen.add(id(node))
@@ -165,6 +168,20 @@ def _circle(stuck: Sequence[Site]) -> tuple[Component, str, str] | None:
                         records.extend(_unknown(other))
                 records.extend(r for r in node.inputs() if r.space is None)
     return None
+
+
+def _region_of(record: Record, pending: Sequence[Node]) -> Node | None:
+    """The loop or branch whose body a record is an input of."""
+    return next((n for n in pending if any(b is record.graph for b in bodies_of(n))), None)
+
+
+def _fed(site: Site) -> dict[str, Space]:
+    known = {}
+    for name, trees in site.feeds.items():
+        for tree in trees:
+            if all(record.space is not None for record in records_in(tree)):
+                known[name] = space_of(tree)
+    return known
 
 
 def _unknown(site: Site) -> list[Record]:

@@ -29,6 +29,11 @@ class PlannedDraw:
         """The same draw for every step of a loop."""
         return PlannedDraw(self.stream, self.kind, (*lead, *self.sizes))
 
+    def renamed(self, names: Mapping[str, str]) -> PlannedDraw:
+        """The same draw with the plan's own names for arguments."""
+        sizes = tuple(_renamed(size, names) for size in self.sizes)
+        return PlannedDraw(self.stream, self.kind, sizes)
+
     def make(self, arguments: Mapping[str, Any]) -> Any:
         """Draws now, for these arguments of the plan."""
         return self.stream.draw(self.kind, [_measure(size, arguments) for size in self.sizes])
@@ -71,6 +76,15 @@ def length_of(node: Scan) -> Any:
             if dim is not None:
                 return dim
     raise BuildError(f"{node.label}: the length of a scan with random draws is not known.")
+
+
+def _renamed(size: Any, names: Mapping[str, str]) -> Any:
+    if isinstance(size, int):
+        return size
+    if size[0] == "product":
+        return ("product", *(_renamed(part, names) for part in size[1:]))
+    name, path, axis = size
+    return names[name], path, axis
 
 
 def _measure(size: Any, arguments: Mapping[str, Any]) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -21,11 +21,12 @@ from rlg.graph.core.records import (
     Scan,
     Tree,
     Variables,
+    is_borrowed,
     records_in,
 )
-from rlg.graph.core.runtime import cut_leaves, fold_leaves, unfold_leaves
+from rlg.graph.core.runtime import cut_leaves, fold_leaves, snapshot_leaves, unfold_leaves
 from rlg.graph.core.writer import SourceWriter, identifier, source_of
-from rlg.graph.spaces import Space, unflatten
+from rlg.graph.spaces import Space, path_name, unflatten
 
 if TYPE_CHECKING:
     from rlg.graph.core.plan import Lowering
@@ -56,15 +57,19 @@ class Emitter(SourceWriter):
         for index, graph in enumerate(graphs):
             for argument, tree in graph.inputs.items():
                 if isinstance(tree, Record):
-                    name = argument if index == 0 else f"{argument}_{index}"
-                    self._names[id(tree)] = name
+                    name, used = argument, {taken for taken, _, _ in self.inputs}
+                    while name in used:
+                        name = f"{name}_{index}"
                     self.inputs.append((name, index, argument))
         self._gradient_nodes = {n for graph in graphs for n in needs_gradient(graph)}
-        for graph in graphs:
-            found = [(tag, kind, tree) for tag, kind, tree in graph.summaries] if summaries else []
-            extra = [tree for _, _, tree in found]
+        for index, graph in enumerate(graphs):
+            # Here, since one graph may be called twice.
+            self._own = {argument: name for name, i, argument in self.inputs if i == index}
+            self._names.update((id(graph.inputs[a]), name) for a, name in self._own.items())
+            found = all_summaries(graph) if summaries else []
+            extra = [tree for _, _, tree in graph.summaries] if summaries else []
             self._body(graph, extra)
-            outputs.append(self._expression(graph.outputs))
+            outputs.append(self._returned(graph, graph.outputs))
             noted += [(tag, tree) for tag, _, tree in found]
             self.summaries += [(tag, kind) for tag, kind, _ in found]
         result = outputs[0] if len(outputs) == 1 else f"({', '.join(outputs)},)"
@@ -76,6 +81,17 @@ class Emitter(SourceWriter):
         return "\n".join(
             [f"def {self.name}({', '.join(names)}):", *self._lines, f"    return {result}", ""]
         )
+
+    def _returned(self, graph: Graph, tree: Tree) -> str:
+        if isinstance(tree, Record) and is_borrowed(tree):
+            snapshot, ops = self._global("snapshot", snapshot_leaves), self._ops(graph.component)
+            return f"{snapshot}({ops}, {self._expression(tree)})"
+        if isinstance(tree, Mapping):
+            words = (f"{k!r}: {self._returned(graph, v)}" for k, v in tree.items())
+            return "{" + ", ".join(words) + "}"
+        if isinstance(tree, tuple):
+            return f"({''.join(self._returned(graph, value) + ', ' for value in tree)})"
+        return self._expression(tree)
 
     # -- nodes ------------------------------------------------------------------------------------
     def _body(self, graph: Graph, extra: Iterable[Tree] = ()) -> None:
@@ -169,11 +185,16 @@ class Emitter(SourceWriter):
                 self._names[id(record)] = name
             self._devices[id(record)] = self._binding.devices.of_ops(component)
 
+    def _spaced(self, space: Space) -> str:
+        """The last argument of `fold` and `unfold`: which leaves of a container have time."""
+        return f", {self._global('space', space, ('space', space))}" if space.is_container else ""
+
     def _finish(self, node: Call, name: str, index: int, path: Path, like: str | None) -> str:
         ops = self._ops(node.component)
         if like is not None and _has_fold(node.probes[path].outputs[index]):
             unfolded = self._global("unfold", unfold_leaves)
-            self._line(f"{name} = {unfolded}({ops}, {name}, {like})")
+            given = self._spaced(node.probes[path].outputs[index])
+            self._line(f"{name} = {unfolded}({ops}, {name}, {like}{given})")
         if node.no_gradient and self._lowering.cuts and self._gradient_nodes:
             cut = self._global("cut", cut_leaves)
             self._line(f"{name} = {cut}({ops}, {name})")
@@ -199,14 +220,16 @@ class Emitter(SourceWriter):
                 if ranks:
                     leaf = next(p for p, box in space.flatten().items() if len(box.ranks) == 2)
                     like = like or text + "".join(f"[{key!r}]" for key in leaf)
-                    text = (
-                        f"{self._global('fold', fold_leaves)}({self._ops(node.component)}, {text})"
-                    )
+                    given = f"{self._ops(node.component)}, {text}{self._spaced(space)}"
+                    text = f"{self._global('fold', fold_leaves)}({given})"
             found.append(text)
         while (
             found and found[-1] == "None" and node.method.parameters[len(found) - 1].default is None
         ):
             found.pop()
+        for index, parameter in enumerate(node.method.parameters[: len(found)]):
+            if parameter.by_keyword:
+                found[index] = f"{parameter.name}={found[index]}"
         return found, like
 
     def _moved(self, node: Call, tree: Tree, path: Path = ()) -> str:
@@ -235,16 +258,20 @@ class Emitter(SourceWriter):
                 text = self._selected(node.arguments[name], path if is_split else ())
                 ranks, _ = fold(node.label, {"x": part[name]}) if node.folds else ("", None)
                 if ranks:
-                    like = like or text
-                    folded = self._temporary()
-                    self._line(f"{folded} = {self._global('fold', fold_leaves)}({ops}, {text})")
+                    flat = part[name].flatten()
+                    leaf = next(p for p, box in flat.items() if len(box.ranks) == 2)
+                    like = like or text + "".join(f"[{key!r}]" for key in leaf)
+                    folded, given = self._temporary(), self._spaced(part[name])
+                    function = self._global("fold", fold_leaves)
+                    self._line(f"{folded} = {function}({ops}, {text}{given})")
                     text = folded
                 self._names[id(record)] = text
-            self._body(body)
+            self._body(body, [tree for _, _, tree in body.summaries])
             for index, leaf in enumerate(leaves(body.outputs)):
                 text = self._expression(leaf)
                 if like is not None and _has_fold(space_of(leaf)):
-                    text = f"{self._global('unfold', unfold_leaves)}({ops}, {text}, {like})"
+                    given = f"{ops}, {text}, {like}{self._spaced(space_of(leaf))}"
+                    text = f"{self._global('unfold', unfold_leaves)}({given})"
                 results[index][path] = text
         for record, by_path in zip(node.outputs, results, strict=True):
             name = self._temporary()
@@ -325,7 +352,7 @@ class Emitter(SourceWriter):
 
     def _top_draw(self, draw: PlannedDraw) -> str:
         if self._lowering.feeds:
-            self.draws.append(draw)
+            self.draws.append(draw.renamed(self._own))
             return f"draw_{len(self.draws) - 1}"
         stream = self._global(f"stream_{identifier(draw.stream.path)}", draw.stream)
         sizes = ", ".join(self._size(size) for size in draw.sizes)
@@ -343,7 +370,7 @@ class Emitter(SourceWriter):
         if size[0] == "product":
             return " * ".join(self._size(part) for part in size[1:])
         name, path, axis = size
-        return f"{name}{''.join(f'[{key!r}]' for key in path)}.shape[{axis}]"
+        return f"{self._own[name]}{''.join(f'[{key!r}]' for key in path)}.shape[{axis}]"
 
     # -- small pieces -----------------------------------------------------------------------------
     def _open_region(self, header: str) -> list[PlannedDraw]:
@@ -355,6 +382,16 @@ class Emitter(SourceWriter):
     def _close_region(self) -> None:
         self._depth -= 1
         self._regions.pop()
+
+
+def all_summaries(graph: Graph) -> list[tuple[str, str, Tree]]:
+    """The summaries of a graph and of the split methods in it, tagged by leaf."""
+    found = list(graph.summaries)
+    for node in graph.nodes:
+        for path, body in node.bodies.items() if isinstance(node, Inline) else ():
+            suffix = f"/{path_name(path)}" if path else ""
+            found += [(f"{tag}{suffix}", kind, tree) for tag, kind, tree in all_summaries(body)]
+    return found
 
 
 def _has_fold(space: Space) -> bool:

@@ -80,11 +80,14 @@ def argument_spaces(node: Call | Inline) -> dict[str, Any]:
     """Spaces for tensors, values for the rest."""
     kinds = {p.name: p.kind for p in node.method.parameters}
     return {
-        name: space_of(tree)
-        if kinds[name] == TENSOR and any(True for _ in records_in(tree))
-        else tree
+        name: space_of(tree) if kinds[name] == TENSOR and _has_space(tree) else tree
         for name, tree in node.arguments.items()
     }
+
+
+def _has_space(tree: Tree) -> bool:
+    """Records and containers do; a constant goes into a call as it is."""
+    return isinstance(tree, (Record, Mapping, tuple))
 
 
 def dims_of(node: Node) -> Dims:
@@ -177,8 +180,11 @@ def item(node: Item) -> None:
             raise KeyError
         output.space = source[node.key]  # type: ignore[index]
     except (KeyError, SpaceError):
-        keys = list(source.keys()) if isinstance(source, Dict) else None
-        has = f"its keys are {', '.join(keys)}" if keys else "it is no Dict of such keys"
+        has = "it is no container"
+        if isinstance(source, Dict):
+            has = f"its keys are {', '.join(source.keys())}"
+        elif isinstance(source, Tuple):
+            has = f"it has {len(source)} elements"
         raise BuildError(
             f"{node.graph.component.path}.{node.graph.name}: [{node.key!r}] of {source}: {has}."
         ) from None
@@ -215,7 +221,8 @@ def scan(node: Scan, known: Known) -> bool:
     lead = _leading(node)
     outputs = iter(node.outputs)
     for before, now in zip(leaves(node.carry), leaves(after), strict=True):
-        if not space_of(now).like(space_of(before)):
+        same_ranks = _ranks(space_of(now)) == _ranks(space_of(before))
+        if not space_of(now).like(space_of(before)) or not same_ranks:
             raise BuildError(
                 f"{where}: the carry is {space_of(before)} going in and {space_of(now)} coming "
                 "out. A scan "

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import ast
 import inspect
+import types
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_origin, overload
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, Union, get_args, get_origin, overload
 
 from rlg.errors import AssemblyError, ComponentError
 
@@ -52,6 +53,7 @@ class Parameter:
     name: str
     kind: str
     default: Any
+    by_keyword: bool = False
 
     @property
     def is_required(self) -> bool:
@@ -176,7 +178,9 @@ def mark_of(function: Any) -> Mark | None:
 
 def _decorate(function: Any, **words: Any) -> Any:
     def decorate(fn: F) -> F:
-        said = {key: value for key, value in words.items() if value not in (False, None)}
+        said = {
+            key: value for key, value in words.items() if value is not False and value is not None
+        }
         setattr(fn, _MARK, replace(mark_of(fn) or Mark(), **said))
         return fn
 
@@ -191,7 +195,9 @@ def _parameters(function: Callable[..., Any]) -> tuple[Parameter, ...]:
                 f"{function.__qualname__}: *args and **kwargs have no spaces. Name every argument; "
                 "pass a Dict or Tuple where their number varies."
             )
-        found.append(Parameter(parameter.name, _kind(parameter.annotation), parameter.default))
+        by_keyword = parameter.kind == parameter.KEYWORD_ONLY
+        kind = _kind(parameter.annotation)
+        found.append(Parameter(parameter.name, kind, parameter.default, by_keyword))
     return tuple(found)
 
 
@@ -201,6 +207,9 @@ def _kind(annotation: Any) -> str:
         return {"Static": STATIC, "Size": SIZE}.get(word, TENSOR)
     if get_origin(annotation) is Annotated:
         return {"static": STATIC, "size": SIZE}.get(get_args(annotation)[1], TENSOR)
+    if get_origin(annotation) in (Union, types.UnionType):
+        kinds = {_kind(part) for part in get_args(annotation)} - {TENSOR}
+        return kinds.pop() if kinds else TENSOR
     return TENSOR
 
 
@@ -215,7 +224,12 @@ def _count_in_text(text: str, function: Callable[..., Any]) -> int | None:
     node = ast.parse(text, mode="eval").body
     if isinstance(node, ast.Constant) and node.value is None:
         return 0
-    if isinstance(node, ast.Subscript) and ast.unparse(node.value) in ("tuple", "Tuple"):
+    if isinstance(node, ast.Name) and node.id in ("tuple", "Tuple"):
+        return None
+    if (
+        isinstance(node, ast.Subscript)
+        and ast.unparse(node.value).split(".")[-1].lower() == "tuple"
+    ):
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         open_ended = any(isinstance(p, ast.Constant) and p.value is ... for p in parts)
         return None if open_ended else len(parts)

@@ -269,17 +269,19 @@ def _compare(
             f"{where}: its output has rank {len(first)} or {len(second)} by batch size."
         )
     ranks = ""
+    taken = {_dim(pair, names) for pair in zip(first, second, strict=True)}
     for axis, pair in enumerate(zip(first, second, strict=True)):
         if pair[0] == pair[1]:
             continue
-        if axis != len(ranks) or len(ranks) > 1:
+        if axis != len(ranks) or len(ranks) > 1 or _dim(pair, names) in tuple(ranks):
             raise BuildError(
                 f"{where}: axis {axis} of its output changes with the batch ({first} and "
                 f"{second}), but "
                 "only leading axes may. Move it to the front, or give it a fixed size."
             )
         dim = _dim(pair, names)
-        rank = dim if dim in ("B", "T", "F") else "B" if "B" not in ranks else "T"
+        free = next((r for r in "BT" if r not in taken and r not in ranks), "B")
+        rank = dim if dim in ("B", "T", "F") else free
         if rank != dim:
             origins[str(rank)] = dim if isinstance(dim, str) else None
         ranks += str(rank)

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 Tree = Any
 
 
+class Refusal(AssemblyError):
+    """Python on a record; the assembler adds where."""
+
+
 class Record:
     """A value to be: output `index` of `node`, or an input of the graph where node is None."""
 
@@ -46,6 +50,11 @@ class Record:
         name = self.name or (self.node and self.node.label)
         return f"<record {name} {self.space or 'of no space yet'}>"
 
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        _refuse(f"`.{name}`")
+
     def __iter__(self) -> NoReturn:
         _refuse("unpacking or iterating")
 
@@ -54,7 +63,7 @@ class Record:
 
 
 def _refuse(what: str) -> NoReturn:
-    raise AssemblyError(
+    raise Refusal(
         f"{what} on a record: API methods only connect calls, their records have no value yet. Put "
         "numerical code into a method marked @graph_fn; use self.cond for branches, self.scan for "
         "loops."
@@ -71,7 +80,7 @@ def _forbid(name: str) -> Any:
 for _name in (
     "add radd sub rsub mul rmul truediv rtruediv floordiv mod pow matmul neg abs lt le gt ge len "
     "float int "
-    "and or invert"
+    "and or invert eq ne contains rmod rpow rfloordiv rmatmul rand ror xor index"
 ).split():
     setattr(Record, f"__{_name}__", _forbid(_name))
 
@@ -234,6 +243,8 @@ class Graph:
     edges: list[Edge] = field(default_factory=list)
     summaries: list[tuple[str, str, Tree]] = field(default_factory=list)
     in_no_gradient: int = 0
+    # The body of a scan or cond, as opposed to what is written out in line.
+    is_region: bool = False
 
     def add(self, node: Any) -> Any:
         """Appends a node in program order."""
@@ -252,6 +263,14 @@ def records_in(tree: Tree) -> Iterator[Record]:
     elif isinstance(tree, (tuple, list)):
         for value in tree:
             yield from records_in(value)
+
+
+def is_borrowed(record: Record) -> bool:
+    """Whether a record is (part of) an argument or a component's variables, not a new value."""
+    node = record.node
+    while isinstance(node, Item):
+        node = node.source.node
+    return node is None or isinstance(node, Variables)
 
 
 def bodies_of(node: Node) -> list[Graph]:

@@ -6,22 +6,22 @@ from collections.abc import Mapping
 from typing import Any
 
 
-def fold_leaves(ops: Any, value: Any) -> Any:
+def fold_leaves(ops: Any, value: Any, space: Any = None) -> Any:
     """Merges batch and time in every leaf."""
     if isinstance(value, Mapping):
-        return {key: fold_leaves(ops, item) for key, item in value.items()}
+        return {key: fold_leaves(ops, item, space[key]) for key, item in value.items()}
     if isinstance(value, tuple):
-        return tuple(fold_leaves(ops, item) for item in value)
-    return ops.fold_time(value)
+        return tuple(fold_leaves(ops, item, space[i]) for i, item in enumerate(value))
+    return ops.fold_time(value) if space is None or len(space.ranks) == 2 else value
 
 
-def unfold_leaves(ops: Any, value: Any, like: Any) -> Any:
+def unfold_leaves(ops: Any, value: Any, like: Any, space: Any = None) -> Any:
     """Takes batch and time apart again in every leaf."""
     if isinstance(value, Mapping):
-        return {key: unfold_leaves(ops, item, like) for key, item in value.items()}
+        return {key: unfold_leaves(ops, item, like, space[key]) for key, item in value.items()}
     if isinstance(value, tuple):
-        return tuple(unfold_leaves(ops, item, like) for item in value)
-    return ops.unfold_time(value, like)
+        return tuple(unfold_leaves(ops, item, like, space[i]) for i, item in enumerate(value))
+    return ops.unfold_time(value, like) if space is None or space.ranks == "F" else value
 
 
 def cut_leaves(ops: Any, value: Any) -> Any:
@@ -31,3 +31,12 @@ def cut_leaves(ops: Any, value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(cut_leaves(ops, item) for item in value)
     return ops.stop_gradient(value)
+
+
+def snapshot_leaves(ops: Any, value: Any) -> Any:
+    """Copies of every leaf: variables and arguments must not leave a plan as themselves."""
+    if isinstance(value, Mapping):
+        return {key: snapshot_leaves(ops, item) for key, item in value.items()}
+    if isinstance(value, tuple):
+        return tuple(snapshot_leaves(ops, item) for item in value)
+    return ops.value_of(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 import re
 import types
 from collections.abc import Mapping
@@ -91,7 +92,13 @@ class SourceWriter:
         if known is not None:
             return known
         unique, number = name, 1
-        while unique in self.globals or unique == self.name or unique in self._reserved():
+        while (
+            unique in self.globals
+            or unique == self.name
+            or unique in self._reserved()
+            or keyword.iskeyword(unique)
+            or re.fullmatch(r"t\d+", unique)
+        ):
             number += 1
             unique = f"{name}_{number}"
         self.globals[unique] = value
@@ -103,7 +110,8 @@ class SourceWriter:
 
     def _temporary(self) -> str:
         self._temporaries += 1
-        return f"t{self._temporaries - 1}"
+        name = f"t{self._temporaries - 1}"
+        return self._temporary() if name in self._reserved() else name
 
     def _line(self, text: str, comment: str | None = None) -> None:
         line = f"{'    ' * self._depth}{text}"
