@@ -137,12 +137,12 @@ GOLDENS: list[Golden] = [
     Golden(
         "dueling_head",
         {"type": "dueling_head", "action_space": CHOICES, "units": 4},
-        {"inputs": FEATURES, "value": Box((1,)), "advantages": Box((3,))},
+        {"inputs": FEATURES},
     ),
     Golden(
         "q_policy",
         {"type": "q_policy", "action_space": SEVERAL, "network": MLP, "head": "dueling_head"},
-        {"states": FEATURES, "q_values": Box((2, 3))},
+        {"states": FEATURES},
     ),
     Golden(
         "epsilon_greedy",

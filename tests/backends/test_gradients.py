@@ -73,7 +73,7 @@ def test_a_loss_can_be_asked_twice_and_gives_zeros_where_nothing_depends(backend
 
 def _recurrent(ops: Any, v: Any, xs: Any) -> Any:
     def body(state: Any, x: Any) -> Any:
-        state = ops.tanh(ops.linear(x, v["input"], v["bias"]) + ops.matmul(state, v["state"]))
+        state = ops.tanh(ops.addmm(v["bias"], x, v["input"]) + ops.matmul(state, v["state"]))
         return state, {"state": state, "norm": ops.sum(ops.square(state), axis=-1)}
 
     start = ops.zeros([ops.axis_size(xs, 1), 4], "float64")

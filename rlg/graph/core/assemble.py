@@ -21,7 +21,7 @@ from rlg.graph.core.records import (
     Graph,
     Inline,
     Record,
-    Refusal,
+    RefusalError,
     Scan,
     Tree,
     Variables,
@@ -73,7 +73,8 @@ class Assembler:
         if not leaves(xs):
             name = getattr(getattr(body, "method", body), "name", "scan")
             raise AssemblyError(
-                f"{component.path_or_name}.{name}: a scan runs over the leading axis of `xs`, and they "
+                f"{component.path_or_name}.{name}: a scan runs over the leading axis of `xs`, and "
+                "they "
                 "hold no record. Pass at least one, such as the steps to count."
             )
         inner = self._body(component, body, {"carry": carry, "x": xs})
@@ -106,7 +107,8 @@ class Assembler:
     ) -> Tree:
         if not isinstance(predicate, Record):
             raise AssemblyError(
-                f"{component.path_or_name}: the predicate of a cond is {predicate!r}, a Python value. "
+                f"{component.path_or_name}: the predicate of a cond is {predicate!r}, a Python "
+                "value. "
                 "Use a plain `if` on static values."
             )
         bodies = tuple(
@@ -141,7 +143,8 @@ class Assembler:
             )
         if self._graph.is_region:
             raise AssemblyError(
-                f"{component.path_or_name}: summary {name!r} stands in the body of a scan or cond. Return "
+                f"{component.path_or_name}: summary {name!r} stands in the body of a scan or "
+                "cond. Return "
                 "the value from the body and name it outside."
             )
         self._graph.summaries.append((f"{component.path_or_name}/{name}", kind, value))
@@ -176,7 +179,7 @@ class Assembler:
         self._callers.append(component)
         try:
             return tupled(method.function(component, **values))
-        except Refusal as error:
+        except RefusalError as error:
             raise AssemblyError(f"{component.path_or_name}.{method.name}: {error}") from None
         except (RLGError, RecursionError):
             raise
@@ -248,7 +251,8 @@ class Assembler:
 def _other_trace(component: Component, method: Method, what: str, record: Record) -> str:
     return (
         f"{component.path_or_name}.{method.name}: {what} is a record of "
-        f"{record.graph.component.path_or_name}.{record.graph.name}, another trace. Hand it in as an "
+        f"{record.graph.component.path_or_name}.{record.graph.name}, another trace. Hand it in as "
+        "an "
         "argument instead of keeping it on the component."
     )
 

@@ -153,7 +153,8 @@ class Builder:
         if not isinstance(space, Space):
             at_hand = ", ".join(f"{key}={value}" for key, value in self.spaces.items())
             raise BuildError(
-                f"{self._owner(method).path}.{method.name}: no space was given for `{name}`, so it must "
+                f"{self._owner(method).path}.{method.name}: no space was given for `{name}`, so "
+                "it must "
                 f"stay None. Given: {at_hand}. Add '{name}' to the input spaces."
             )
         return space

@@ -122,8 +122,8 @@ class Ops(Protocol):
 
     # -- linear and images ------------------------------------------------------------------------
     def matmul(self, x: Tensor, y: Tensor) -> Tensor: ...
-    def linear(self, x: Tensor, kernel: Tensor, bias: Tensor) -> Tensor:
-        """x @ kernel + bias in one operation; kernel is [inputs, outputs]."""
+    def addmm(self, bias: Tensor, x: Tensor, kernel: Tensor) -> Tensor:
+        """bias + x @ kernel in one operation, for matrices x [N, I] and kernel [I, O]."""
 
     def conv2d(
         self,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Tree = Any
 
 
-class Refusal(AssemblyError):
+class RefusalError(AssemblyError):
     """Python on a record; the assembler adds where."""
 
 
@@ -63,7 +63,7 @@ class Record:
 
 
 def _refuse(what: str) -> NoReturn:
-    raise Refusal(
+    raise RefusalError(
         f"{what} on a record: API methods only connect calls, their records have no value yet. Put "
         "numerical code into a method marked @graph_fn; use self.cond for branches, self.scan for "
         "loops."

@@ -1,0 +1,1 @@
+"""Benchmarks: ratios against named opponents, measured in one run, never asserted in tests."""

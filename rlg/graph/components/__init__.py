@@ -1,0 +1,1 @@
+"""Ready-made components: layers, memories, losses, policies, optimizers and what connects them."""

@@ -1,0 +1,1 @@
+"""Algorithms: roots that connect a policy, a memory, a loss and an optimizer."""

@@ -1,0 +1,1 @@
+"""What connects other components: containers apart and together, slices, synced variables."""

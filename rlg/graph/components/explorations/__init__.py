@@ -1,0 +1,1 @@
+"""Explorations: how actions are made that the policy does not think best."""

@@ -1,0 +1,45 @@
+"""Q-values from one stream for the state and one for the actions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rlg.graph import Component, Tensor, api, graph_fn
+from rlg.graph.components.actions import discrete, num_choices
+from rlg.graph.components.layers.dense import Dense
+from rlg.graph.components.networks.stack import Stack
+
+
+class DuelingHead(Component):
+    """Q = V + A - mean(A): Wang et al., "Dueling Network Architectures" (2016), equation 9.
+
+    inputs: features [B, F], also with time; outputs: [B, A], or [B, D, A] for D sub-actions. With
+    `units` each stream has a hidden layer of that size.
+    """
+
+    def __init__(
+        self, action_space: Any, units: int | None = None, activation: str = "relu"
+    ) -> None:
+        self.action_space = discrete("DuelingHead", action_space)
+        self.units = units
+        self.activation = activation
+        self.value = self._stream(1)
+        self.advantages = self._stream(self.action_space.flat_dim * num_choices(self.action_space))
+
+    def _stream(self, outputs: int) -> Stack:
+        hidden = [] if self.units is None else [Dense(self.units, self.activation)]
+        return Stack([*hidden, Dense(outputs)])
+
+    @api
+    def call(self, inputs: Any) -> Any:
+        return self.aggregate(self.value.call(inputs), self.advantages.call(inputs))
+
+    @graph_fn(fold_time=True)
+    def aggregate(self, value: Tensor, advantages: Tensor) -> Tensor:
+        """value: [B, 1], advantages: [B, D * A]."""
+        ops, space = self.ops, self.action_space
+        if space.shape:
+            n = ops.batch_size(advantages)
+            value = ops.reshape(value, (n, *(1 for _ in space.shape), 1))
+            advantages = ops.reshape(advantages, (n, *space.shape, num_choices(space)))
+        return value + advantages - ops.mean(advantages, -1, keepdims=True)

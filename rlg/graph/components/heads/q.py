@@ -1,0 +1,32 @@
+"""Q-values by one linear layer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rlg.graph import Component, Tensor, api, graph_fn
+from rlg.graph.components.actions import discrete, num_choices
+from rlg.graph.components.layers.dense import Dense
+
+
+class QHead(Component):
+    """One Q-value for each choice of each sub-action.
+
+    inputs: features [B, F], also with time; outputs: [B, A], or [B, D, A] for D sub-actions.
+    """
+
+    def __init__(self, action_space: Any) -> None:
+        self.action_space = discrete("QHead", action_space)
+        self.output = Dense(self.action_space.flat_dim * num_choices(self.action_space))
+
+    @api
+    def call(self, inputs: Any) -> Any:
+        outputs = self.output.call(inputs)
+        return self.arrange(outputs) if self.action_space.shape else outputs
+
+    @graph_fn(fold_time=True)
+    def arrange(self, outputs: Tensor) -> Tensor:
+        ops, space = self.ops, self.action_space
+        return ops.reshape(
+            outputs, (ops.batch_size(outputs), *space.shape[::-1], num_choices(space))
+        )

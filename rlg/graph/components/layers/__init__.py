@@ -1,0 +1,1 @@
+"""Layers: one transformation of tensors each, with the API `call(inputs)`."""

@@ -1,0 +1,1 @@
+"""Losses: what an algorithm minimises, written as in its paper."""

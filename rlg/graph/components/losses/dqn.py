@@ -1,0 +1,99 @@
+"""The loss of the DQN family, for one action, several sub-actions and nested action spaces."""
+
+from __future__ import annotations
+
+from rlg.errors import ComponentError, SpaceError
+from rlg.graph import Component, Tensor, api, graph_fn
+from rlg.graph.spaces import Box, Space, flatten, map_leaves
+
+
+class DQNLoss(Component):
+    """Squared or Huber loss of r + gamma^n * Q_target(s', a') - Q(s, a): Mnih et al. (2015).
+
+    q, q_next, q_next_target: [B, A]; [B, D, A] for D sub-actions, each with its own target
+    (Tavakoli et al., 2018); or nested: then the sub-actions share the mean of their targets.
+    td: [B], or [B, D] (the leaves of a nested space side by side). actions: ints, terminals: bool.
+    With `double` the online network chooses a' (van Hasselt et al., 2016); without `huber_delta`
+    an item costs 0.5 * td^2, the mean over its sub-actions.
+    """
+
+    def __init__(
+        self,
+        gamma: float = 0.99,
+        n_step: int = 1,
+        double: bool = True,
+        huber_delta: float | None = None,
+    ) -> None:
+        self.gamma = gamma
+        self.n_step = n_step
+        self.double = double
+        self.huber_delta = huber_delta
+
+    def create_variables(self, *, terminals: Space | None = None) -> None:
+        if not 0.0 <= self.gamma <= 1.0 or self.n_step < 1:
+            raise ComponentError(
+                f"{self.path}: gamma is {self.gamma} and n_step {self.n_step}; give a gamma from "
+                "0 to 1 and at least one step."
+            )
+        if self.huber_delta is not None and self.huber_delta <= 0:
+            raise ComponentError(
+                f"{self.path}: huber_delta is {self.huber_delta}; give a positive one, or None for "
+                "squares."
+            )
+        if terminals is not None and not (isinstance(terminals, Box) and terminals.kind == "bool"):
+            raise SpaceError(
+                f"{self.path}: `terminals` is {terminals}; it masks the next state. "
+                "Give a BoolBox()."
+            )
+
+    @api
+    @graph_fn(fold_time=True)
+    def td_errors(
+        self,
+        q: Tensor,
+        actions: Tensor,
+        rewards: Tensor,
+        terminals: Tensor,
+        q_next: Tensor,
+        q_next_target: Tensor,
+    ) -> Tensor:
+        """Target minus estimate; `q_next` is used by `double` only."""
+        ops = self.ops
+        if self.double:
+            best = map_leaves(lambda x: ops.argmax(x, -1), q_next)
+            values = self._side_by_side(map_leaves(self._pick, q_next_target, best))
+        else:
+            values = self._side_by_side(map_leaves(lambda x: ops.max(x, -1), q_next_target))
+        if isinstance(q, (dict, tuple)):
+            values = ops.mean(values, -1, keepdims=True)  # [B, 1]: shared.
+        estimates = self._side_by_side(map_leaves(self._pick, q, actions))  # [B] or [B, D]
+        for _ in ops.shape_of(estimates)[1:]:
+            rewards, terminals = ops.expand_dims(rewards, -1), ops.expand_dims(terminals, -1)
+        discount = self.gamma**self.n_step
+        targets = rewards + discount * ops.where(terminals, 0.0, values)
+        return ops.stop_gradient(targets) - estimates
+
+    @api
+    @graph_fn(fold_time=True)
+    def loss(self, td: Tensor, weights: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """The mean and the loss of each item, [B]; weights [B] multiply it once."""
+        ops, delta = self.ops, self.huber_delta
+        items = 0.5 * ops.square(td)
+        if delta is not None:
+            size = ops.abs(td)
+            items = ops.where(size <= delta, items, delta * (size - 0.5 * delta))
+        for _ in ops.shape_of(td)[1:]:
+            items = ops.mean(items, -1)
+        if weights is not None:
+            items = weights * items
+        return ops.mean(items), items
+
+    def _pick(self, q: Tensor, actions: Tensor) -> Tensor:
+        return self.ops.pick(q, self.ops.cast(actions, "int64"))
+
+    def _side_by_side(self, tree: Tensor) -> Tensor:
+        """The leaves of a nested value as columns; a single tensor stays as it is."""
+        if not isinstance(tree, (dict, tuple)):
+            return tree
+        ops = self.ops
+        return ops.concat([ops.flatten(leaf) for leaf in flatten(tree).values()], -1)

@@ -1,0 +1,1 @@
+"""Memories: records kept in backend variables, inserted and sampled in batches."""

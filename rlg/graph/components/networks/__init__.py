@@ -1,0 +1,1 @@
+"""Networks: layers in a row, with the API of a layer."""

@@ -1,0 +1,36 @@
+"""The convolutional network that first played Atari games well."""
+
+from __future__ import annotations
+
+from rlg.graph.components.initializers import InitializerSpec
+from rlg.graph.components.layers.conv2d import Conv2D
+from rlg.graph.components.layers.dense import Dense
+from rlg.graph.components.layers.flatten import Flatten
+from rlg.graph.components.layers.scale import Scale
+from rlg.graph.components.networks.stack import Stack
+
+
+class NatureCNN(Stack):
+    """The network of Mnih et al., "Human-level control through deep reinforcement learning" (2015).
+
+    inputs: uint8 frames [B, H, W, C] of at least 36 x 36, also with time; outputs: [B,
+    features_dim].
+    """
+
+    def __init__(
+        self, features_dim: int = 512, kernel_init: InitializerSpec = "glorot_uniform"
+    ) -> None:
+        self.features_dim = features_dim
+        self.kernel_init = kernel_init
+        sizes = ((32, 8, 4), (64, 4, 2), (64, 3, 1))
+        super().__init__(
+            [
+                Scale(),
+                *(
+                    Conv2D(filters, size, stride, activation="relu", kernel_init=kernel_init)
+                    for filters, size, stride in sizes
+                ),
+                Flatten(),
+                Dense(features_dim, "relu", kernel_init=kernel_init),
+            ]
+        )

@@ -1,0 +1,54 @@
+"""Adam and AdamW."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rlg.graph import Tensor, graph_fn
+from rlg.graph.components.optimizers.optimizer import Optimizer
+
+
+class Adam(Optimizer):
+    """Kingma and Ba (2015), by torch's formula.
+
+    With `weight_decay` it is AdamW: Loshchilov and Hutter (2019).
+    Slots: `first` and `second`, the moments of each variable, and `step`.
+    """
+
+    def __init__(
+        self,
+        learning_rate: float = 1e-3,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-8,
+        weight_decay: float = 0.0,
+        max_grad_norm: float | None = None,
+        clip_value: float | None = None,
+        average: Any = None,
+    ) -> None:
+        super().__init__(learning_rate, max_grad_norm, clip_value, average)
+        self.beta1 = beta1
+        self.beta2 = beta2
+        self.epsilon = epsilon
+        self.weight_decay = weight_decay
+
+    def create_slots(self) -> None:
+        self._first = self.slot("first")
+        self._second = self.slot("second")
+        self._step = self.variable("step")
+
+    @graph_fn
+    def descend(self, variables: Tensor, gradients: Tensor) -> None:
+        keys = list(variables)
+        self.ops.adam(
+            [variables[key] for key in keys],
+            [gradients[key] for key in keys],
+            [self._first[key] for key in keys],
+            [self._second[key] for key in keys],
+            self._step,
+            learning_rate=self.learning_rate,
+            beta1=self.beta1,
+            beta2=self.beta2,
+            epsilon=self.epsilon,
+            weight_decay=self.weight_decay,
+        )

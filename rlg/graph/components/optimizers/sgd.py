@@ -1,0 +1,40 @@
+"""Plain gradient descent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rlg.graph import Tensor, graph_fn
+from rlg.graph.components.optimizers.optimizer import Optimizer
+
+
+class SGD(Optimizer):
+    """Stochastic gradient descent, with Polyak's momentum by torch's formula.
+
+    Slot, with momentum only: `velocity`.
+    """
+
+    def __init__(
+        self,
+        learning_rate: float = 1e-3,
+        momentum: float = 0.0,
+        max_grad_norm: float | None = None,
+        clip_value: float | None = None,
+        average: Any = None,
+    ) -> None:
+        super().__init__(learning_rate, max_grad_norm, clip_value, average)
+        self.momentum = momentum
+
+    def create_slots(self) -> None:
+        if self.momentum:
+            self._velocity = self.slot("velocity")
+
+    @graph_fn
+    def descend(self, variables: Tensor, gradients: Tensor) -> None:
+        ops = self.ops
+        for key, variable in variables.items():
+            change = gradients[key]
+            if self.momentum:
+                change = self.momentum * self._velocity[key] + change
+                ops.assign(self._velocity[key], change)
+            ops.assign_add(variable, -self.learning_rate * change)

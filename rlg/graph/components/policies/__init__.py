@@ -1,0 +1,1 @@
+"""Policies: from states to actions, through a network and a head."""

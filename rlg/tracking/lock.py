@@ -1,0 +1,98 @@
+"""The lock of a run folder: held by the kernel, so it never outlives its process.
+
+Why not the process id alone: ids are reused, in containers at every start. The id is in the file
+for people and messages, and for file systems that have no locks.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+import weakref
+from pathlib import Path
+from typing import IO
+
+from rlg.tracking.errors import TrackingError
+
+NAME = ".lock"
+TRIES, PAUSE = 10, 0.02  # seconds; a glance by `owner` holds the lock for microseconds
+_held: weakref.WeakSet[FolderLock] = weakref.WeakSet()
+
+
+class FolderLock:
+    """Exclusive use of a folder by this process, until `release`; dead owners are taken over."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file = (folder / NAME).open("a+", encoding="utf-8")
+        for _ in range(TRIES):
+            if locked := _lock(self._file, folder, fcntl.LOCK_EX):
+                break
+            if alive(_written_pid(folder)):
+                break
+            time.sleep(PAUSE)
+        if not locked:
+            self._file.close()
+            raise TrackingError(
+                f"{folder}: in use by process {_written_pid(folder) or 'unknown'}. Wait for it, "
+                "stop it, or choose another folder."
+            )
+        self._file.truncate(0)
+        self._file.write(f"{os.getpid()}\n")
+        self._file.flush()
+        _held.add(self)
+
+    def release(self) -> None:
+        if not self._file.closed:
+            self._file.truncate(0)
+            self._file.close()
+
+    def forget(self) -> None:
+        """Closes a forked child's copy, which would otherwise keep its dead parent's lock."""
+        self._file.close()
+
+
+def owner(folder: Path) -> int | None:
+    """The process that uses a folder, if any does."""
+    try:
+        file = (folder / NAME).open("rb")
+    except FileNotFoundError:
+        return None
+    with file:
+        return None if _lock(file, folder, fcntl.LOCK_SH) else _written_pid(folder)
+
+
+def alive(pid: int | None) -> bool:
+    """Whether a process of this id exists on this machine."""
+    if pid is None:
+        return False
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:  # it exists and is somebody else's
+        return True
+    return True
+
+
+def _lock(file: IO[str] | IO[bytes], folder: Path, kind: int) -> bool:
+    try:
+        fcntl.flock(file, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # no locks on this file system: go by the id
+        return not alive(_written_pid(folder))
+    return True
+
+
+def _written_pid(folder: Path) -> int | None:
+    text = (folder / NAME).read_text(encoding="utf-8").strip()
+    return int(text) if text.isdecimal() else None
+
+
+def _forget_all() -> None:
+    for lock in list(_held):
+        lock.forget()
+
+
+os.register_at_fork(after_in_child=_forget_all)

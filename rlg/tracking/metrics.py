@@ -1,0 +1,132 @@
+"""Metrics: one JSON line per call, the same as a CSV table, and TensorBoard scalars.
+
+`metrics.jsonl` is the truth: lines are only appended, and what a kill tore is dropped at the next
+start. Values under `time/` depend on the clock, all others repeat bit by bit.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rlg.tracking.atomic import write_atomically
+from rlg.tracking.errors import TrackingError
+from rlg.tracking.numbers import NAMES, plain, strict_json
+from rlg.tracking.table import Table
+from rlg.tracking.tensorboard import TensorBoardWriter
+
+Row = dict[str, Any]
+
+
+class MetricsLog:
+    """The metrics of one run folder, by environment step."""
+
+    def __init__(self, folder: Path | str, *, tensorboard: bool = True) -> None:
+        """Goes on after the lines that are there; to resume, call `truncate_after` first."""
+        self.folder = Path(folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._path = self.folder / "metrics.jsonl"
+        self._tensorboard = tensorboard
+        self._purge_step: int | None = None
+        self._writer: TensorBoardWriter | None = None
+        if self._path.exists():
+            self._rewrite(list(_lines(self._path)))
+        self._table = Table(self.folder / "progress.csv", self._path)
+        self._file = self._path.open("a", encoding="utf-8")
+
+    def log(self, step: int, values: Mapping[str, Any]) -> None:
+        """Appends numbers under tags like `rollout/ep_rew_mean`, and hands them to the system."""
+        if not values:
+            return
+        row: Row = {"step": int(step)}
+        row.update((tag, _number(step, tag, value)) for tag, value in values.items())
+        self._file.write(strict_json(plain(row)) + "\n")
+        self._file.flush()
+        self._table.add(row)
+        if (writer := self._events()) is not None:
+            writer.scalars(step, {tag: row[tag] for tag in values})
+
+    def histogram(self, step: int, tag: str, values: ArrayLike) -> None:
+        """For TensorBoard only."""
+        if (writer := self._events()) is not None:
+            writer.histogram(step, tag, values)
+
+    def text(self, step: int, tag: str, text: str) -> None:
+        """For TensorBoard only, e.g. the configuration."""
+        if (writer := self._events()) is not None:
+            writer.text(step, tag, text)
+
+    def truncate_after(self, step: int) -> None:
+        """Drops what was logged after a checkpoint's step: a resumed run logs it again."""
+        self._close_events()
+        self._purge_step = step + 1
+        self._file.close()
+        self._rewrite([line for line in _lines(self._path) if json.loads(line)["step"] <= step])
+        self._table.rebuild()
+        self._file = self._path.open("a", encoding="utf-8")
+
+    def flush(self) -> None:
+        """Brings everything to the disk: call it before a checkpoint is saved."""
+        for file in (self._file, self._table.file):
+            file.flush()
+            os.fsync(file.fileno())
+        if self._writer is not None:
+            self._writer.flush()
+
+    def close(self) -> None:
+        self._file.close()
+        self._table.file.close()
+        self._close_events()
+
+    def _events(self) -> TensorBoardWriter | None:
+        if self._writer is None and self._tensorboard:
+            self._writer = TensorBoardWriter(self.folder / "tb", purge_step=self._purge_step)
+        return self._writer
+
+    def _close_events(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+
+    def _rewrite(self, lines: list[str]) -> None:
+        content = "".join(lines)
+        if content.encode() != self._path.read_bytes():
+            write_atomically(self._path, content)
+
+
+def read_metrics(path: Path | str) -> list[Row]:
+    """The lines of a `metrics.jsonl` with their numbers; a torn last line is left out."""
+    return [
+        {key: NAMES[value] if isinstance(value, str) else value for key, value in row.items()}
+        for row in map(json.loads, _lines(Path(path)))
+    ]
+
+
+def _lines(path: Path) -> Iterator[str]:
+    """Whole lines only: a kill or a crash may leave half of one, or zeros."""
+    with path.open(encoding="utf-8", errors="replace") as file:
+        for line in file:
+            try:
+                row = json.loads(line)
+            except ValueError:
+                continue
+            if line.endswith("\n") and isinstance(row, dict) and "step" in row:
+                yield line
+
+
+def _number(step: int, tag: str, value: Any) -> int | float:
+    if isinstance(value, np.ndarray | np.generic) and value.ndim == 0:
+        value = value.item()
+    if isinstance(value, int | float) and tag != "step":
+        return int(value) if isinstance(value, int) else value
+    reason = "the name is taken" if tag == "step" else f"it is a {type(value).__name__}"
+    raise TrackingError(
+        f"metric {tag!r} at step {step} can't be logged: {reason}. Log single numbers; arrays go "
+        "to `histogram`."
+    )

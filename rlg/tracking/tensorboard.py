@@ -1,0 +1,96 @@
+"""TensorBoard events by its own writer, without TensorFlow or torch.
+
+TensorBoard looks for TensorFlow unless a module `tensorboard.compat.notf` exists: importing that
+framework would take seconds and half a gigabyte.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+FLUSH = 10  # seconds
+BINS = 64
+
+
+class TensorBoardWriter:
+    """Scalars, histograms and texts of one run; the x axis is environment steps."""
+
+    def __init__(self, folder: Path, *, purge_step: int | None = None) -> None:
+        """Starts a new event file.
+
+        Args:
+            purge_step: TensorBoard then hides events of earlier files from this step on.
+        """
+        _without_tensorflow()
+        from tensorboard.compat.proto import event_pb2, summary_pb2
+        from tensorboard.summary.writer.event_file_writer import EventFileWriter
+
+        self._events, self._summaries = event_pb2, summary_pb2
+        folder.mkdir(parents=True, exist_ok=True)
+        self._writer = EventFileWriter(str(folder), flush_secs=FLUSH)
+        if purge_step is not None:
+            start = event_pb2.SessionLog(status=event_pb2.SessionLog.START)
+            self._add(purge_step, session_log=start)
+
+    def scalars(self, step: int, values: Mapping[str, float]) -> None:
+        value = self._summaries.Summary.Value
+        self._add_values(step, [value(tag=tag, simple_value=x) for tag, x in values.items()])
+
+    def histogram(self, step: int, tag: str, values: ArrayLike) -> None:
+        histo = self._summaries.HistogramProto(**summarize(values))
+        self._add_values(step, [self._summaries.Summary.Value(tag=tag, histo=histo)])
+
+    def text(self, step: int, tag: str, text: str) -> None:
+        """Shown as Markdown: indent by four columns what shall keep its form."""
+        from tensorboard.compat.proto import tensor_pb2, types_pb2
+        from tensorboard.plugins.text.metadata import create_summary_metadata
+
+        tensor = tensor_pb2.TensorProto(dtype=types_pb2.DT_STRING, string_val=[text.encode()])
+        metadata = create_summary_metadata(display_name=tag, description="")
+        value = self._summaries.Summary.Value(tag=tag, metadata=metadata, tensor=tensor)
+        self._add_values(step, [value])
+
+    def flush(self) -> None:
+        self._writer.flush()
+
+    def close(self) -> None:
+        self._writer.close()
+
+    def _add_values(self, step: int, values: list[Any]) -> None:
+        self._add(step, summary=self._summaries.Summary(value=values))
+
+    def _add(self, step: int, **content: Any) -> None:
+        event = self._events.Event(wall_time=time.time(), step=int(step), **content)
+        self._writer.add_event(event)
+
+
+def summarize(values: ArrayLike) -> dict[str, Any]:
+    """The fields of a histogram; values that aren't finite are left out."""
+    array = np.asarray(values, np.float64).reshape(-1)
+    array = array[np.isfinite(array)]
+    if array.size == 0:
+        return {"num": 0.0, "bucket_limit": [0.0], "bucket": [0.0]}
+    counts, edges = np.histogram(array, bins=BINS)
+    return {
+        "min": float(array.min()),
+        "max": float(array.max()),
+        "num": float(array.size),
+        "sum": math.fsum(array),
+        "sum_squares": math.fsum(array * array),
+        "bucket_limit": edges[1:].tolist(),
+        "bucket": counts.tolist(),
+    }
+
+
+def _without_tensorflow() -> None:
+    name = "tensorboard.compat.notf"
+    sys.modules.setdefault(name, ModuleType(name))
