@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import tensorflow as tf
 
 def _weights(*shape: int) -> tf.Variable:
     limit = np.sqrt(6.0 / (shape[-2] + shape[-1]))
-    return tf.Variable(np.random.uniform(-limit, limit, shape).astype("float32"))
+    return tf.Variable(np.random.default_rng().uniform(-limit, limit, shape).astype("float32"))
 
 
 class DuelingQ:
@@ -27,10 +28,7 @@ class DuelingQ:
                 self.convolutions.append((kernel, tf.Variable(tf.zeros(filters)), stride))
                 channels = filters
         sizes = [inputs, *hidden]
-        self.hidden = [
-            (_weights(a, b), tf.Variable(tf.zeros(b)))
-            for a, b in zip(sizes, sizes[1:], strict=False)
-        ]
+        self.hidden = [(_weights(a, b), tf.Variable(tf.zeros(b))) for a, b in pairwise(sizes)]
         self.value = (_weights(sizes[-1], 1), tf.Variable(tf.zeros(1)))
         self.advantage = (_weights(sizes[-1], actions), tf.Variable(tf.zeros(actions)))
 

@@ -1,19 +1,20 @@
 """What one would write by hand in torch: the opponents of `rlg.bench.overhead`.
 
-Tuned as an expert would: functional calls on plain tensors (no nn.Module), inference mode, fused bias,
-channels_last kernels on permuted NHWC frames, fused Adam.
+Tuned as an expert would: functional calls on plain tensors (no nn.Module), inference mode, fused
+bias, channels_last kernels on permuted NHWC frames, fused Adam.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.nn import functional as F
+from torch.nn import functional
 
 Array = NDArray[Any]
 
@@ -38,8 +39,7 @@ class DuelingQ:
                 channels = filters
         sizes = [inputs, *hidden]
         self.hidden = [
-            (_weights(a, b), torch.zeros(b, requires_grad=True))
-            for a, b in zip(sizes, sizes[1:], strict=False)
+            (_weights(a, b), torch.zeros(b, requires_grad=True)) for a, b in pairwise(sizes)
         ]
         self.value = (_weights(sizes[-1], 1), torch.zeros(1, requires_grad=True))
         self.advantage = (_weights(sizes[-1], actions), torch.zeros(actions, requires_grad=True))
@@ -55,7 +55,7 @@ class DuelingQ:
         if self.frames:
             x = x.permute(0, 3, 1, 2).to(torch.float32) / 255.0
             for kernel, bias, stride in self.convolutions:
-                x = torch.relu(F.conv2d(x, kernel, bias, stride))
+                x = torch.relu(functional.conv2d(x, kernel, bias, stride))
             x = x.permute(0, 2, 3, 1).flatten(1)
         for weight, bias in self.hidden:
             x = torch.relu(torch.addmm(bias, x, weight))
@@ -80,6 +80,7 @@ class Memory:
         self.rewards = torch.zeros(size)
         self.terminals = torch.zeros(size, dtype=torch.bool)
         self.index, self.count, self.capacity = 0, 0, size
+        self.generator = np.random.default_rng()
 
     def insert(self, records: dict[str, Array]) -> None:
         """Overwrites the oldest."""
@@ -92,7 +93,7 @@ class Memory:
 
     def sample(self, n: int) -> list[Tensor]:
         """States, actions, rewards, terminals, next states."""
-        rows = torch.from_numpy(np.random.randint(0, max(self.count, 1), n))
+        rows = torch.from_numpy(self.generator.integers(0, max(self.count, 1), n))
         names = ("states", "actions", "rewards", "terminals", "next_states")
         return [getattr(self, name).index_select(0, rows) for name in names]
 

@@ -122,12 +122,11 @@ def build_table(repeats: int = 11) -> Table:
         table.add_column(column, justify="right" if column not in ("graph", "backend") else "left")
     rows: list[tuple[str, str, Callable[[], Any], Callable[[], Any], int]] = []
     for backend, most in (("torch", 100), ("tf", 150)):
-        ours, theirs = partial(build_memory, backend), partial(handwritten_memory, backend)
-        rows.append(("memory", backend, ours, theirs, 10))
+        memories = partial(build_memory, backend), partial(handwritten_memory, backend)
+        rows.append(("memory", backend, *memories, 10))
         for kind in ("mlp", "cnn"):
-            ours = partial(build_dqn, backend, kind)
-            theirs = partial(handwritten_dqn, backend, kind)
-            rows.append((f"dueling DQN ({kind})", backend, ours, theirs, most))
+            pair = partial(build_dqn, backend, kind), partial(handwritten_dqn, backend, kind)
+            rows.append((f"dueling DQN ({kind})", backend, *pair, most))
     for name, backend, ours, theirs, asked in rows:
         ours(), theirs()
         pairs = [(_milliseconds(ours), _milliseconds(theirs)) for _ in range(repeats)]

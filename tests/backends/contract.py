@@ -135,6 +135,7 @@ SHAPES = [
     Case("cast", lambda ops, x: ops.cast(x, "int64"), [X], i64([[-2, 0, 0], [0, 1, -1]])),
     Case("cast", lambda ops, x: ops.cast(x, "float32"), [MASK], f32([[1, 0, 1], [0, 0, 1]])),
     Case("cast", lambda ops, x: ops.cast(x, "bool"), [f32([0, 0.5, -1])], bools(0, 1, 1)),
+    Case("cast", lambda ops, x: ops.cast(ops.batch_size(x), "float32"), [X], f32(2)),
     Case("cast", lambda ops, x: ops.cast(x, "float64") / 255, [np.uint8([0, 51, 255])],
          np.array([0, 0.2, 1])),
     Case("zeros", lambda ops, x: ops.zeros([ops.batch_size(x), 2], "int64"), [X],

@@ -66,7 +66,7 @@ class NumpyOps(NumpyState, NumpyOptimizer, PythonRegions):
 
     @staticmethod
     def cast(x: Array, dtype: str) -> Array:
-        return x.astype(dtype, copy=False)
+        return np.asarray(x).astype(dtype, copy=False)
 
     @staticmethod
     def arange(n: Size) -> Array:
@@ -187,7 +187,7 @@ class NumpyOps(NumpyState, NumpyOptimizer, PythonRegions):
     max_pool2d = staticmethod(images.max_pool2d)
 
     @staticmethod
-    def linear(x: Array, kernel: Array, bias: Array) -> Array:
+    def addmm(bias: Array, x: Array, kernel: Array) -> Array:
         return np.matmul(x, kernel) + bias
 
     # -- picking ----------------------------------------------------------------------------------

@@ -1,5 +1,10 @@
-"""The TensorFlow backend: static graphs, traced into tf.function or into a `tf.Graph` for sessions.
+"""The TensorFlow backend: static graphs.
 
-Why variables are made where they are asked for: one made eagerly can never enter a session, so the
-mode is chosen before any variable exists and nothing here makes one on its own.
+Why functions and sessions both: plans run fastest as concrete functions, but clusters need graphs
+that sessions run, and a variable that was made eagerly can never enter one.
 """
+
+import os
+
+# TensorFlow greets with lines on the CPU's instructions unless it is told before its import.
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")

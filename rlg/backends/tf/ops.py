@@ -150,7 +150,7 @@ class TFOps(TFState, TFOptimizer, TFRegions):
     max_pool2d = staticmethod(images.max_pool2d)
 
     @staticmethod
-    def linear(x: Tensor, kernel: Tensor, bias: Tensor) -> Tensor:
+    def addmm(bias: Tensor, x: Tensor, kernel: Tensor) -> Tensor:
         return tf.nn.bias_add(tf.matmul(x, kernel), bias)  # Fused when the graph is optimised.
 
     # -- picking ----------------------------------------------------------------------------------

@@ -53,7 +53,7 @@ class TorchExecutor(GraphExecutor):
         )
 
     def plan_entry(self, plan: Plan, checks: Sequence[Check]) -> Entry:
-        function = torch.compile(plan.function) if self.compile else plan.function
+        function = self._compiled(plan.function) if self.compile else plan.function
         if self._is_plain(plan, checks):
             return self._plain_entry(function, checks[0])
         names = [name for name, _, _ in plan.inputs]
@@ -75,6 +75,10 @@ class TorchExecutor(GraphExecutor):
                 raise
 
         return entry
+
+    def _compiled(self, function: Any) -> Any:
+        backend = "inductor" if self.compile is True else str(self.compile)
+        return torch.compile(function, backend=backend)
 
     def _is_plain(self, plan: Plan, checks: Sequence[Check]) -> bool:
         """One array in, one array out, nothing else: the shape of most act calls."""
@@ -138,9 +142,12 @@ class TorchExecutor(GraphExecutor):
 
 
 def _from_numpy(array: NDArray[Any]) -> torch.Tensor:
-    if not array.flags.writeable or min(array.strides, default=0) < 0:
-        array = array.copy()  # Torch has no read-only tensors and no negative strides.
-    return torch.from_numpy(array)
+    if not array.flags.writeable:
+        array = array.copy()  # Torch has no read-only tensors...
+    try:
+        return torch.from_numpy(array)
+    except ValueError:
+        return torch.from_numpy(array.copy())  # ... and no negative strides.
 
 
 def _to_device(value: Any, device: str) -> Any:

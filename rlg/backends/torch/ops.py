@@ -76,9 +76,10 @@ class TorchOps(TorchState, TorchOptimizer, TorchRegions):
     def arange(self, n: Size) -> Tensor:
         return torch.arange(n, dtype=torch.int64, device=self.device)
 
-    @staticmethod
-    def cast(x: Tensor, dtype: str) -> Tensor:
-        return x.to(DTYPES[dtype])
+    def cast(self, x: Tensor | float, dtype: str) -> Tensor:
+        if isinstance(x, Tensor):
+            return x.to(DTYPES[dtype])
+        return torch.tensor(x, dtype=DTYPES[dtype], device=self.device)
 
     @staticmethod
     def squeeze(x: Tensor, axis: int) -> Tensor:
@@ -154,14 +155,9 @@ class TorchOps(TorchState, TorchOptimizer, TorchRegions):
 
     # -- linear and images ------------------------------------------------------------------------
     matmul = staticmethod(torch.matmul)
+    addmm = staticmethod(torch.addmm)
     conv2d = staticmethod(images.conv2d)
     max_pool2d = staticmethod(images.max_pool2d)
-
-    @staticmethod
-    def linear(x: Tensor, kernel: Tensor, bias: Tensor) -> Tensor:
-        if x.ndim == 2:
-            return torch.addmm(bias, x, kernel)
-        return functional.linear(x, kernel.t(), bias)
 
     # -- picking ----------------------------------------------------------------------------------
     @staticmethod

@@ -27,6 +27,4 @@ class QHead(Component):
     @graph_fn(fold_time=True)
     def arrange(self, outputs: Tensor) -> Tensor:
         ops, space = self.ops, self.action_space
-        return ops.reshape(
-            outputs, (ops.batch_size(outputs), *space.shape[::-1], num_choices(space))
-        )
+        return ops.reshape(outputs, (ops.batch_size(outputs), *space.shape, num_choices(space)))

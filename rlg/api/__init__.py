@@ -1,0 +1,1 @@
+"""Layer 1: agents, configuration and the use cases behind the commands."""

@@ -1,0 +1,1 @@
+"""Agents: a root component with the API of the paper's Listing 2."""

@@ -1,0 +1,34 @@
+"""Agents by name: the table behind the key `agent.type`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+from rlg.api.agents.agent import Agent
+from rlg.errors import SpecError
+from rlg.graph.core.diagnose import suggestion
+from rlg.graph.spaces import Space
+
+AGENTS = {"dqn": "rlg.api.agents.dqn:DQNAgent"}
+
+
+def agent_class(name: str) -> type[Agent]:
+    """The class behind a name."""
+    if name not in AGENTS:
+        raise SpecError(
+            f"there is no agent {name!r}.{suggestion(name, AGENTS)} Known: {', '.join(AGENTS)}."
+        )
+    module, _, attribute = AGENTS[name].partition(":")
+    cls: type[Agent] = getattr(import_module(module), attribute)
+    return cls
+
+
+def make_agent(
+    spec: Mapping[str, Any], observation_space: Space, action_space: Space, **parts: Any
+) -> Agent:
+    """An agent from its spec and the specs of its parts (network, memory, optimizer...)."""
+    words = dict(spec)
+    cls = agent_class(words.pop("type"))
+    return cls(observation_space, action_space, **parts, **words)

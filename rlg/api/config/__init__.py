@@ -1,0 +1,1 @@
+"""Configuration: composed by Hydra, checked here against the signatures of what it configures."""

@@ -1,0 +1,87 @@
+"""The section `env`: a name, a number of environments, and options of the environment itself."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+from rlg.api.config.signatures import Argument, Arguments, arguments_of, checked
+from rlg.envs import VectorEnv, env_names, make_env
+from rlg.envs.registry import SHORT_NAMES
+from rlg.errors import EnvironmentFailure, SpecError
+from rlg.graph.spaces import Space
+
+_OWN = ("name", "num_envs", "seed")
+
+
+def check_env(section: Mapping[str, Any]) -> tuple[dict[str, Any], Space, Space]:
+    """The section, and the spaces of observations and actions; one environment was made to see."""
+    if "seed" in section:
+        raise SpecError("env.seed: a run has one seed, for everything. Write seed=3.")
+    common = arguments_of_function()
+    head = checked({k: section[k] for k in common if k in section}, common, "env", "env")
+    name = head["name"]
+    if not name:
+        raise SpecError("env.name: it is empty. Write for example env.name=cartpole.")
+    options, is_own = env_arguments(name)
+    words = {key: value for key, value in section.items() if key not in common}
+    if options is not None:
+        words = checked(words, options, "env", f"env (name {name})", complete=is_own)
+    result = {**head, **words}
+    try:
+        with make_env(**{**result, "num_envs": 1}) as made:
+            return result, made.observation_space, made.action_space
+    except (SpecError, EnvironmentFailure) as error:
+        raise SpecError(f"env: {error}") from error
+
+
+def arguments_of_function() -> Arguments:
+    """What `make_env` takes for every environment, but for the seed."""
+    parameters = inspect.signature(make_env).parameters
+    return {
+        "name": Argument(str, parameters["name"].default),
+        "num_envs": Argument(int, parameters["num_envs"].default),
+    }
+
+
+def env_arguments(name: str) -> tuple[Arguments | None, bool]:
+    """The options of an environment (None: unknown), and whether its class is one of ours.
+
+    Only then are defaults the environment's own: gymnasium's registry changes them by id.
+    """
+    if SHORT_NAMES.get(name, name) == "CartPole-v1":
+        from rlg.envs.cartpole import CartPoleEnv
+
+        return _without_own(CartPoleEnv), True
+    if name.startswith("ALE/") or (name not in SHORT_NAMES and name in env_names()):
+        from rlg.envs.atari import AtariEnv
+
+        return _without_own(AtariEnv), not name.startswith("ALE/")
+    return _of_gymnasium(name), False
+
+
+def _without_own(cls: type[VectorEnv]) -> Arguments:
+    return arguments_of(cls, without=_OWN)
+
+
+def _of_gymnasium(name: str) -> Arguments | None:
+    import gymnasium
+
+    from rlg.envs.builtin import register_builtin
+
+    register_builtin()
+    try:
+        spec = gymnasium.spec(SHORT_NAMES.get(name, name))
+        entry = spec.entry_point
+        cls = gymnasium.envs.registration.load_env_creator(entry) if isinstance(entry, str) else entry
+    except (gymnasium.error.Error, ImportError, AttributeError, ValueError):
+        return None  # making it says what is wrong
+    if not isinstance(cls, type):
+        return None
+    own: Arguments = {
+        "max_episode_steps": Argument(int, spec.max_episode_steps),
+        "fresh_envs": Argument(bool, False),
+    }
+    known = arguments_of(cls)
+    return {**{name: Argument(a.annotation, None) for name, a in known.items()}, **own}

@@ -1,0 +1,26 @@
+"""`plugins:`, modules of the user that register environments or components when imported."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from importlib import import_module
+from pathlib import Path
+
+from rlg.errors import SpecError
+
+
+def load_plugins(names: Iterable[str]) -> None:
+    """Imports them, those in the working folder too; nothing else in a configuration is imported."""
+    for name in names:
+        folder = str(Path.cwd())
+        if folder not in sys.path:
+            sys.path.append(folder)
+        try:
+            import_module(name)
+        except Exception as error:
+            line = " ".join(str(error).split())
+            raise SpecError(
+                f"plugins: importing {name!r} raised {type(error).__name__}: {line}. Install it, or "
+                "start rlg in the folder that holds it."
+            ) from error

@@ -1,0 +1,58 @@
+"""The sections that describe a run rather than a component, with their defaults."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from rlg.api.config.signatures import arguments_of, checked, mapping
+
+
+@dataclass(frozen=True, slots=True)
+class Executor:
+    """The engine that samples and learns."""
+
+    type: Literal["local"] = "local"
+
+
+@dataclass(frozen=True, slots=True)
+class Logger:
+    """Lines of metrics: environment steps between them (0: never), TensorBoard as well or not."""
+
+    interval: int = 2_500
+    tensorboard: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """Episodes without exploration: environment steps between them (0: never), how many."""
+
+    interval: int = 10_000
+    episodes: int = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """Environment steps between them (0: only at the end), how many stay, with experience or not."""
+
+    interval: int = 25_000
+    keep: int | None = 2
+    memory: bool = True
+
+
+SECTIONS: dict[str, type] = {
+    "executor": Executor,
+    "logger": Logger,
+    "evaluation": Evaluation,
+    "checkpoint": Checkpoint,
+}
+
+
+def check_section(name: str, given: Any) -> dict[str, Any]:
+    """The section, converted and complete."""
+    cls = SECTIONS[name]
+    arguments = arguments_of(cls)
+    first = next(iter(arguments))
+    section = mapping(given, name, f"{name}.{first}={arguments[first].default}")
+    made = cls(**checked(section, arguments, name, name))
+    return asdict(made)

@@ -1,0 +1,98 @@
+"""The use cases behind the commands: train, resume, evaluate.
+
+They take plain values and return what there is to report; printing and exit codes are the command
+line's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from rlg.api.config.validate import validate
+from rlg.api.evaluation import Evaluation, evaluate
+from rlg.api.interruption import Interruption
+from rlg.api.session import Session
+from rlg.errors import SpecError
+from rlg.tracking.folder import INTERRUPTED, RunFolder
+
+DONE, REWARD_NOT_REACHED = 0, 3
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a run ended."""
+
+    folder: Path
+    exit_code: int
+    steps: int
+    updates: int
+    evaluation: Evaluation | None
+    skipped: tuple[str, ...] = ()
+    resumed_at: int | None = None
+
+
+def train(config: Mapping[str, Any], path: Path | str, command: list[str] | None = None) -> Outcome:
+    """Trains from the beginning, into a new run folder."""
+    checked = validate(config)
+    text = yaml.safe_dump(checked, sort_keys=False)
+    with RunFolder.create(path, text, seed=checked["seed"], command=command) as folder:
+        session = Session(checked, folder)
+        session.start()
+        return _finish(session)
+
+
+def resume(
+    path: Path | str,
+    *,
+    checkpoint: int | None = None,
+    changes: Mapping[str, Any] | None = None,
+) -> Outcome:
+    """Goes on with a run from its newest intact checkpoint, or from the one of a given step.
+
+    `changes` overwrite top-level keys of the run's configuration: another backend, a larger budget.
+    """
+    with RunFolder.open(path) as folder:
+        config = validate({**yaml.safe_load(folder.read_config()), **(changes or {})})
+        session = Session(config, folder)
+        step, skipped = session.resume(checkpoint)
+        if step >= session.total:
+            raise SpecError(
+                f"{path}: the run is at step {step} of {session.total} already. Raise the budget "
+                "to go on: total_timesteps=..."
+            )
+        return _finish(session, step, skipped)
+
+
+def evaluate_run(path: Path | str, *, episodes: int, checkpoint: int | None = None) -> Evaluation:
+    """Plays episodes with a run's agent as a checkpoint holds it."""
+    folder = RunFolder(path)
+    if not folder.status_file.exists():
+        raise SpecError(f"{path}: no run folder. Give the folder that `rlg train` named.")
+    config = validate(yaml.safe_load(folder.read_config()))
+    from rlg.api.loading import load_agent
+
+    agent, env = load_agent(config, folder, checkpoint)
+    return evaluate(agent, env, episodes, seed=int(config["seed"]) + 1)
+
+
+def _finish(session: Session, step: int | None = None, skipped: tuple[str, ...] = ()) -> Outcome:
+    with Interruption() as interruption:
+        session.run(interruption)
+    stopped = session.steps < session.total
+    code = INTERRUPTED if stopped else DONE
+    state: Any = "interrupted" if stopped else "done"
+    session.folder.finish(state, exit_code=code)
+    return Outcome(
+        session.folder.path,
+        code,
+        session.steps,
+        session.agent.updates,
+        session.last,
+        skipped,
+        step,
+    )

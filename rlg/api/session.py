@@ -1,0 +1,197 @@
+"""One run: agent, environments and loop, with logging, evaluation and checkpoints around it.
+
+Everything that decides about results is a function of the configuration and of the checkpoint,
+never of the clock: N steps equal N/2 steps, a kill, a resume and N/2 steps, bit by bit.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from rlg.api.agents.agent import BuildOptions
+from rlg.api.agents.factory import make_agent
+from rlg.api.evaluation import Evaluation, evaluate
+from rlg.envs import make_env
+from rlg.execution.local import Iteration, ReplayLoop
+from rlg.graph.core.draw import to_svg
+from rlg.graph.core.randomness import key_of
+from rlg.tracking.checkpoints import CheckpointStore
+from rlg.tracking.episodes import EpisodeStats
+from rlg.tracking.folder import RunFolder
+from rlg.tracking.metrics import MetricsLog
+from rlg.tracking.progress import make_progress
+
+
+@dataclass(frozen=True, slots=True)
+class Intervals:
+    """Environment steps between logs, evaluations and checkpoints; 0 for never."""
+
+    log: int
+    evaluation: int
+    checkpoint: int
+
+
+class Session:
+    """A run that is built and can be started or resumed."""
+
+    def __init__(self, config: Mapping[str, Any], folder: RunFolder) -> None:
+        self.config = config
+        self.folder = folder
+        self.total = int(config["total_timesteps"])
+        self.seed = int(config["seed"])
+        self.env = make_env(**config["env"], seed=self.seed)
+        self.agent = make_agent(
+            {**config["agent"], "total_timesteps": self.total},
+            self.env.observation_space,
+            self.env.action_space,
+            network=config["network"],
+            memory=config["memory"],
+            optimizer=config["optimizer"],
+        )
+        self.build_statistics = self.agent.build(build_options(config))
+        self.loop = ReplayLoop(self.agent, self.env)  # type: ignore[arg-type]
+        self.intervals = Intervals(
+            config["logger"]["interval"],
+            config["evaluation"]["interval"],
+            config["checkpoint"]["interval"],
+        )
+        self.store = CheckpointStore(folder.checkpoints, keep=config["checkpoint"]["keep"])
+        self.log = MetricsLog(folder.path, tensorboard=config["logger"]["tensorboard"])
+        self.episodes = EpisodeStats()
+        self.best: Evaluation | None = None
+        self.last: Evaluation | None = None
+        self._train: dict[str, list[float]] = {}
+        self._saved_at = -1
+
+    # -- starting ---------------------------------------------------------------------------------
+    def start(self) -> None:
+        """Begins a new run."""
+        self.folder.graph.write_text(to_svg(self.agent.executor.builder))
+        self.log.text(0, "config", self.folder.read_config())
+        self.loop.start()
+
+    def resume(self, step: int | None = None) -> tuple[int, tuple[str, ...]]:
+        """Goes on from a checkpoint; gives its step and what was wrong with newer ones."""
+        checkpoint = self.store.load(step, fallback=step is None)
+        tree = checkpoint.tree
+        self.loop.set_state(tree)
+        self.episodes.restore(tree["session"]["episodes"])
+        self._train = {name: list(pair) for name, pair in tree["session"]["train"].items()}
+        self.log.truncate_after(checkpoint.step)
+        self.store.truncate_after(checkpoint.step)
+        self.folder.resumed(checkpoint.step)
+        self._saved_at = checkpoint.step
+        return checkpoint.step, checkpoint.skipped
+
+    # -- running ----------------------------------------------------------------------------------
+    @property
+    def steps(self) -> int:
+        """Environment steps so far."""
+        return self.agent.timesteps
+
+    def run(self, interruption: Any) -> None:
+        """Iterates until the budget is used up or the user asks to stop; saves at the end."""
+        progress = make_progress(self.total, step=self.steps, updates=self.agent.updates)
+        started, first = time.perf_counter(), self.steps
+        try:
+            while self.steps < self.total and not interruption.requested:
+                before = self.steps
+                self._note(self.loop.iterate())
+                if _crosses(self.intervals.log, before, self.steps, self.total):
+                    self._write_log((self.steps - first) / (time.perf_counter() - started))
+                if _crosses(self.intervals.evaluation, before, self.steps, self.total):
+                    self.evaluate()
+                if _crosses(self.intervals.checkpoint, before, self.steps, self.total):
+                    self.save()
+                progress.update(
+                    self.steps,
+                    updates=self.agent.updates,
+                    reward=self.episodes.means().get("rollout/ep_rew_mean"),
+                )
+            self.save()
+        finally:
+            progress.close()
+            self.log.close()
+
+    def evaluate(self) -> Evaluation:
+        """Plays evaluation episodes and notes the result."""
+        settings = self.config["evaluation"]
+        result = evaluate(
+            self.agent, self.config["env"], settings["episodes"], self._evaluation_seed
+        )
+        self.last = result
+        note = {"step": self.steps, "mean_reward": result.mean_reward}
+        changes: dict[str, Any] = {"last_evaluation": note}
+        known = self.folder.status.best_evaluation
+        if known is None or result.mean_reward > known["mean_reward"]:
+            changes["best_evaluation"] = note
+        self.log.log(
+            self.steps,
+            {
+                "eval/mean_reward": result.mean_reward,
+                "eval/std_reward": result.std_reward,
+                "eval/mean_ep_length": result.mean_length,
+            },
+        )
+        self.folder.update(steps=self.steps, updates=self.agent.updates, **changes)
+        return result
+
+    def save(self) -> None:
+        """Writes a checkpoint of this step, unless there is one."""
+        if self._saved_at == self.steps:
+            return
+        self.log.flush()
+        session = {"episodes": self.episodes.state(), "train": self._train}
+        state = self.loop.get_state()
+        if not self.config["checkpoint"]["memory"]:
+            state.pop("memory")
+        self.store.save(self.steps, {**state, "session": session})
+        self._saved_at = self.steps
+        self.folder.update(steps=self.steps, updates=self.agent.updates)
+
+    @property
+    def _evaluation_seed(self) -> int:
+        return key_of(self.seed, "evaluation") % 2**31
+
+    def _note(self, iteration: Iteration) -> None:
+        self.episodes.add(iteration.returns, iteration.lengths)
+        for name, value in iteration.train.items():
+            total = self._train.setdefault(name, [0.0, 0])
+            total[0] += value
+            total[1] += 1
+
+    def _write_log(self, steps_per_second: float) -> None:
+        means = {name: total / count for name, (total, count) in self._train.items()}
+        self._train = {}
+        self.log.log(
+            self.steps,
+            {
+                **self.episodes.means(),
+                **means,
+                "rollout/exploration_rate": getattr(self.agent, "epsilon", None) or 0.0,
+                "train/updates": self.agent.updates,
+                "time/total_timesteps": self.steps,
+                "time/frames": self.steps * self.env.frame_skip,
+                "time/fps": steps_per_second,
+            },
+        )
+
+
+def build_options(config: Mapping[str, Any]) -> BuildOptions:
+    """Backend, seed and devices from the configuration."""
+    backend = dict(config["backend"])
+    options = BuildOptions(
+        backend=backend.pop("type"),
+        seed=int(config["seed"]),
+        device=backend.pop("device", None),
+        devices=backend.pop("devices", None) or {},
+    )
+    return replace(options, options={k: v for k, v in backend.items() if v is not None})
+
+
+def _crosses(interval: int, before: int, now: int, total: int) -> bool:
+    """Whether a multiple of the interval, or the end, was reached just now."""
+    return bool(interval) and (before // interval != now // interval or now >= total)

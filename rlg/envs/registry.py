@@ -1,0 +1,189 @@
+"""Environments by name: short names, Atari games, and every id that gymnasium knows."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from rlg.envs.builtin import BUILTIN, register_builtin
+from rlg.envs.vector import VectorEnv
+from rlg.errors import EnvironmentFailure, RLGError, SpecError
+from rlg.graph.core.diagnose import suggestion
+
+if TYPE_CHECKING:
+    import gymnasium
+
+_MINATAR = ("asterix", "breakout", "freeway", "seaquest", "space_invaders")
+
+SHORT_NAMES: dict[str, str] = {
+    # for tests
+    "counter": "rlg/Counter-v0",
+    "grid_world": "rlg/GridWorld-v0",
+    "random_env": "rlg/Random-v0",
+    # classic control
+    "acrobot": "Acrobot-v1",
+    "cartpole": "CartPole-v1",
+    "mountain_car": "MountainCar-v0",
+    "mountain_car_continuous": "MountainCarContinuous-v0",
+    "pendulum": "Pendulum-v1",
+    # Box2D
+    "bipedal_walker": "BipedalWalker-v3",
+    "lunar_lander": "LunarLander-v3",
+    # MuJoCo
+    "ant": "Ant-v5",
+    "half_cheetah": "HalfCheetah-v5",
+    "hopper": "Hopper-v5",
+    "humanoid": "Humanoid-v5",
+    "walker2d": "Walker2d-v5",
+    **{f"minatar_{game}": f"MinAtar/{game.title().replace('_', '')}-v1" for game in _MINATAR},
+}
+
+# What an entry point begins with -> the extra of rlg that brings it.
+_EXTRAS = {
+    "gymnasium.envs.box2d": "box2d",
+    "gymnasium.envs.mujoco": "mujoco",
+    "minatar": "minatar",
+}
+
+# These carry something from one episode to the next: a Box2D world, a last action.
+_REMEMBERING = ("BipedalWalker", "CarRacing", "MinAtar/")
+
+_TWO_PLAYERS = {"combat", "joust", "maze_craze", "warlords"}  # no single player in these
+_VECTOR_FROM = 8  # environments: with fewer, single ones are faster (20 against 140 us for one)
+
+
+def make_env(name: str, num_envs: int = 1, seed: int = 0, **options: Any) -> VectorEnv:
+    """N environments by short name, name of an Atari game, or id of gymnasium.
+
+    `options` go to the environment's constructor; `max_episode_steps` is known to all, and
+    `fresh_envs` (a new environment for each episode) to all but Atari games.
+    """
+    if num_envs < 1:
+        raise SpecError(f"environment {name!r}: num_envs is {num_envs}; give at least 1.")
+    env_id = SHORT_NAMES.get(name, name)
+    if env_id == "CartPole-v1" and num_envs >= _VECTOR_FROM:
+        from rlg.envs.cartpole import CartPoleEnv
+
+        return _checked(CartPoleEnv, "cartpole", num_envs, seed, options)
+    if env_id in SHORT_NAMES.values():
+        return _loop(env_id, num_envs, seed, options)
+    games = _games()
+    if name in games:
+        return _atari(name, num_envs, seed, options)
+    if name in games.values():
+        game = next(game for game, env_id in games.items() if env_id == name)
+        return _atari(game, num_envs, seed, {"repeat_action_probability": 0.25, **options})
+    return _loop(name, num_envs, seed, options)
+
+
+def env_names() -> list[str]:
+    """All short names, those of Atari games included."""
+    return sorted([*SHORT_NAMES, *_games()])
+
+
+def _games() -> dict[str, str]:
+    """Ids of the Atari games by short name."""
+    from ale_py.registration import rom_id_to_name
+    from ale_py.roms import get_all_rom_ids
+
+    games = sorted(set(get_all_rom_ids()) - _TWO_PLAYERS)
+    return {game: f"ALE/{rom_id_to_name(game)}-v5" for game in games}
+
+
+def _atari(game: str, num_envs: int, seed: int, options: Mapping[str, Any]) -> VectorEnv:
+    from rlg.envs.atari import AtariEnv
+
+    return _checked(AtariEnv, game, num_envs, seed, options)
+
+
+def _loop(env_id: str, num_envs: int, seed: int, options: Mapping[str, Any]) -> VectorEnv:
+    from rlg.envs.loop import LoopEnv
+
+    short = next((name for name, known in SHORT_NAMES.items() if known == env_id), env_id)
+    _register(env_id, short)
+    _check_known(env_id)
+    words = dict(options)
+    fresh = bool(words.pop("fresh_envs", env_id.startswith(_REMEMBERING)))
+    return LoopEnv(short, partial(_single, short, env_id, words), num_envs, seed, words, fresh)
+
+
+def _checked(
+    cls: type[VectorEnv], name: str, num_envs: int, seed: int, options: Mapping[str, Any]
+) -> VectorEnv:
+    """Constructs one of our own classes, or says which option it doesn't have."""
+    known = list(inspect.signature(cls).parameters)[3:]
+    for key in options:
+        if key not in known:
+            raise SpecError(
+                f"environment {name!r} has no option {key!r}.{suggestion(key, known)} "
+                f"Options: {', '.join(known)}."
+            )
+    factory: Any = cls
+    made: VectorEnv = factory(name, num_envs, seed, **options)
+    return made
+
+
+def _register(env_id: str, name: str) -> None:
+    """Makes ids known that gymnasium doesn't bring itself."""
+    if env_id in BUILTIN:
+        register_builtin()
+    elif env_id.startswith("MinAtar/"):
+        try:
+            import_module("minatar.gym").register_envs()
+        except ImportError:
+            raise _missing(name, "minatar") from None
+
+
+def _check_known(env_id: str) -> None:
+    import gymnasium
+
+    if env_id in gymnasium.registry:
+        return
+    if ":" in env_id:  # gymnasium would import whatever stands before it
+        module, _, rest = env_id.partition(":")
+        raise SpecError(
+            f"environment {env_id!r} names code to import; list {module!r} under `plugins:` and "
+            f"write {rest!r}."
+        )
+    raise SpecError(
+        f"there is no environment {env_id!r}."
+        f"{suggestion(env_id, [*env_names(), *gymnasium.registry])} Use a short name "
+        "('cartpole', 'grid_world'), an Atari game ('pong') or an id of gymnasium ('CartPole-v1')."
+    )
+
+
+def _single(name: str, env_id: str, options: Mapping[str, Any]) -> gymnasium.Env[Any, Any]:
+    import gymnasium
+
+    try:
+        return gymnasium.make(env_id, disable_env_checker=True, **options)
+    except RLGError:
+        raise
+    except (gymnasium.error.DependencyNotInstalled, ImportError) as error:
+        entry = str(gymnasium.spec(env_id).entry_point)
+        extra = next((extra for start, extra in _EXTRAS.items() if entry.startswith(start)), None)
+        if extra is None:
+            raise SpecError(f"environment {name!r}: {_line(error)}") from error
+        raise _missing(name, extra) from error
+    except TypeError as error:
+        given = ", ".join(options) or "none"
+        raise SpecError(
+            f"environment {name!r} can't be made: {_line(error)}. Options given: {given}."
+        ) from error
+    except Exception as error:
+        raise EnvironmentFailure(
+            f"{name}: making it raised {type(error).__name__}: {_line(error)}"
+        ) from error
+
+
+def _missing(name: str, extra: str) -> SpecError:
+    return SpecError(
+        f"environment {name!r} needs a package that isn't installed: pip install 'rlg[{extra}]'"
+    )
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split())
