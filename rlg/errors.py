@@ -47,5 +47,5 @@ class CheckpointError(RLGError, RuntimeError):
     """A checkpoint that can't be written, or that is missing, broken or restored differently."""
 
 
-class EnvironmentFailure(RLGError, RuntimeError):
+class EnvironmentFailure(RLGError, RuntimeError):  # noqa: N818 - an EnvironmentError is builtin
     """An environment that raised an error, or that can't go on with what it was given."""

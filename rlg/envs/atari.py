@@ -1,10 +1,10 @@
 """Atari games on ALE's own vector environment: N emulators on native threads.
 
 Why not a seed for every episode: ALE takes a seed only by loading the ROM again, which costs as
-much as 250 steps (130 ms against 0.5) and halts all environments: Breakout would run at a third of
-its speed. So a seed opens a stretch of episodes; the later ones of a stretch begin by plain resets,
-whose no-ops come from its generator. From the seed on the emulator is a deterministic machine, with
-sticky actions too, and a replay of the stretch ends where it ended.
+much as 250 steps (130 ms against 0.5) and halts all environments: Breakout would run at less than
+half its speed. So a seed opens a stretch of episodes; the later ones of a stretch begin by plain
+resets, whose no-ops come from its generator. From the seed on the emulator is a deterministic
+machine, with sticky actions too, and a replay of the stretch ends where it ended.
 """
 
 from __future__ import annotations

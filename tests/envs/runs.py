@@ -28,9 +28,3 @@ def assert_same_steps(left: list[Step], right: list[Step]) -> None:
     assert len(left) == len(right)
     for one, other in zip(left, right, strict=True):
         assert_same(tuple(one), tuple(other))
-
-
-def rows_of(value: Any, row: int) -> Any:
-    if isinstance(value, dict):
-        return {key: rows_of(child, row) for key, child in value.items()}
-    return value[row]

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from rlg.errors import BuildError, RLGError
-from rlg.graph.core.component import Component
+from rlg.graph.core.component import Component, walk
 from rlg.graph.core.flow import space_of
 from rlg.graph.core.methods import SIZE, STATIC, TENSOR, Method
-from rlg.graph.core.records import Call, Node, Record, bodies_of, records_in
+from rlg.graph.core.records import Call, Node, Record, Variables, bodies_of, records_in
 from rlg.graph.spaces import Space
 
 if TYPE_CHECKING:
@@ -160,6 +160,8 @@ def _circle(stuck: Sequence[Site], pending: Sequence[Node]) -> tuple[Component, 
                 if node is None or id(node) in seen:
                     continue
                 seen.add(id(node))
+                if isinstance(node, Variables) and site.component in walk(node.component):
+                    return site.component, name, f"{node.label}, which holds {site.component.path}"
                 if isinstance(node, Call):
                     if node.component is site.component:
                         return site.component, name, node.label

@@ -70,6 +70,9 @@ def call(node: Call, prober: Prober) -> None:
             found[index][path] = unfold(space, ranks) if ranks else space
         for rank, name in probe.sizes.items():
             sizes[rank] = None if name is None else node.arguments[name]
+    if mark.spaces is not None:
+        # Declared outputs may have another length in time (slices): nobody may rely on the inputs'.
+        sizes["T"] = None
     dims = {**dims_of(node), **sizes}
     for record, by_path in zip(node.outputs, found, strict=True):
         record.space = join(by_path, template)
