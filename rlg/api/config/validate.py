@@ -24,7 +24,8 @@ from rlg.api.config.signatures import (
     checked,
     mapping,
 )
-from rlg.errors import SpecError
+from rlg.errors import RLGError, SpecError
+from rlg.graph.spaces import Space
 
 TOP: Arguments = {
     "seed": Argument(int, 0),
@@ -51,8 +52,7 @@ def validate(config: Mapping[str, Any]) -> dict[str, Any]:
     env = mapping(_needed(config, "env"), "env", "env.name=cartpole")
     env, observations, actions = check_env(env)
     check_fit(parts["network"], env["name"], observations)
-    words = {**agent, "total_timesteps": top["total_timesteps"]}
-    make_agent(words, observations, actions, **parts)
+    _try_agent({**agent, "total_timesteps": top["total_timesteps"]}, env, observations, actions, parts)
     return {
         "seed": top["seed"],
         "total_timesteps": top["total_timesteps"],
@@ -86,6 +86,20 @@ def _agent(config: Mapping[str, Any]) -> dict[str, Any]:
                 f"agent.{part}: it is a section of its own. Write {part}=..., {part}.type=..."
             )
     return {"type": name, **checked(words, arguments, "agent", f"agent {name}")}
+
+
+def _try_agent(
+    spec: Mapping[str, Any],
+    env: Mapping[str, Any],
+    observations: Space,
+    actions: Space,
+    parts: Mapping[str, Any],
+) -> None:
+    """Constructs it, for what only the constructor can say; nothing is built."""
+    try:
+        make_agent(spec, observations, actions, **parts)
+    except RLGError as error:
+        raise SpecError(f"agent={spec['type']} with env={env['name']}: {error}") from error
 
 
 def _part(config: Mapping[str, Any], agent: Mapping[str, Any], name: str) -> Any:

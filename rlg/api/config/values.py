@@ -19,7 +19,7 @@ _NAMES = {
     str: "text",
     type(None): "null",
 }
-_EXAMPLES = {int: 1000, float: 0.001, bool: "true", str: "name"}
+_EXAMPLES = {int: 1, float: 0.001, bool: "true", str: "name"}
 
 
 class _MismatchError(Exception):

@@ -1,41 +1,15 @@
-"""One small instance of each component: a line here buys a component every cross-cutting test.
-
-`tests/components/test_goldens.py` pushes each golden through the properties that all components
-share: it builds, its outputs lie in the spaces that the build found, building writes nothing,
-equal seeds give equal results, state saves and restores, backends and define-by-run agree,
-gradients are finite, its spec makes it again.
-"""
+"""Goldens of the components that a dueling DQN is made of."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from rlg.graph import Component, Tensor, api, graph_fn
 from rlg.graph.components.common.sync import TargetSync
 from rlg.graph.components.layers.dense import Dense
 from rlg.graph.components.optimizers.optimizer import Optimizer
-from rlg.graph.registry import make
 from rlg.graph.spaces import BoolBox, Box, Dict, FloatBox, IntBox, Tuple
-
-
-@dataclass(frozen=True)
-class Golden:
-    """A spec, the spaces to build it from, and calls to make (default: every API method once)."""
-
-    name: str
-    spec: Mapping[str, Any]
-    spaces: Mapping[str, Any] = field(default_factory=dict)
-    # API methods in order, with static arguments: ("sample", {"n": 4}); inputs are sampled.
-    calls: Sequence[tuple[str, Mapping[str, Any]]] | None = None
-    # Puts the component into another one, where it can't be a root: optimizers take variables.
-    wrap: Callable[[Any], Component] | None = None
-
-    def make(self) -> Any:
-        """A new component, alone or in what it needs around it."""
-        component = make(dict(self.spec))
-        return component if self.wrap is None else self.wrap(component)
+from rlg.testing.goldens.golden import Golden
 
 
 class Fitted(Component):
@@ -109,7 +83,7 @@ FIT_CALLS: list[tuple[str, dict[str, Any]]] = [
 ]
 NESTED = Dict(a=FEATURES, b=Dict(c=IntBox(5), d=BoolBox()))
 
-GOLDENS: list[Golden] = [
+PROOF: list[Golden] = [
     # layers and networks
     Golden("dense", {"type": "dense", "units": 2, "activation": "tanh"}, {"inputs": FEATURES}),
     Golden("dense-time", {"type": "dense", "units": 2}, {"inputs": Box((3,), ranks="BT")}),

@@ -1,0 +1,33 @@
+"""Keys that a configuration may have, whether it lists them or not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rlg.api.config.components import component_arguments
+from rlg.api.config.environments import arguments_of_function, env_arguments
+from rlg.api.config.sections import SECTIONS
+from rlg.api.config.signatures import arguments_of
+from rlg.api.config.validate import KEYS, PARTS, agent_arguments
+from rlg.errors import RLGError
+
+
+def known_keys(section: str, content: Mapping[str, Any]) -> list[str]:
+    """The keys of a section that is filled like this ("" is the top level); [] where unknown."""
+    if not section:
+        return list(KEYS)
+    if section in SECTIONS:
+        return list(arguments_of(SECTIONS[section]))
+    name = str(content.get("name" if section == "env" else "type", ""))
+    try:
+        if section == "agent":
+            return ["type", *agent_arguments(name)]
+        if section in PARTS:
+            return ["type", *component_arguments(name)]
+        if section == "env":
+            options, _ = env_arguments(name)
+            return [*arguments_of_function(), *(options or ())]
+    except RLGError:
+        return []
+    return list(content)

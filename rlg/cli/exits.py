@@ -1,0 +1,60 @@
+"""Exit codes, and how an exception becomes one of them and one line."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+
+from rlg.errors import (
+    BackendError,
+    BuildError,
+    ComponentError,
+    RLGError,
+    SpaceError,
+    SpecError,
+)
+
+DONE = 0
+FAILED = 1
+BAD_CONFIGURATION = 2
+REWARD_NOT_REACHED = 3  # of `--as-test`
+INTERRUPTED = 130
+
+# What is raised before the first step: while a configuration is checked, composed and built.
+CONFIGURATION_ERRORS = (SpecError, ComponentError, SpaceError, BuildError, BackendError)
+
+
+class JobsFailedError(Exception):
+    """Jobs of a sweep that failed; each has said why."""
+
+
+def explain(error: BaseException) -> tuple[str, int]:
+    """The one line that says what went wrong, and the exit code."""
+    if isinstance(error, JobsFailedError):
+        return str(error), FAILED
+    if isinstance(error, RLGError):
+        is_configuration = isinstance(error, CONFIGURATION_ERRORS)
+        return _line(error), BAD_CONFIGURATION if is_configuration else FAILED
+    if "omegaconf" in sys.modules:
+        from rlg.cli.composition_errors import explain_composition
+
+        line = explain_composition(error)
+        if line is not None:
+            return line, BAD_CONFIGURATION
+    text = _line(error)
+    what = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return f"{what.rstrip('.')}. Add --traceback to see where it comes from.", FAILED
+
+
+def report(line: str) -> None:
+    """Prints an error's line where errors go."""
+    print(f"rlg: error: {line}", file=sys.stderr, flush=True)
+
+
+def print_traceback(error: BaseException) -> None:
+    """Prints all of it."""
+    traceback.print_exception(error, file=sys.stderr)
+
+
+def _line(error: BaseException) -> str:
+    return " ".join(str(error).split())
