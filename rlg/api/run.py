@@ -16,8 +16,10 @@ import yaml
 from rlg.api.config.validate import validate
 from rlg.api.evaluation import Evaluation, evaluate
 from rlg.api.interruption import Interruption
+from rlg.api.loading import load_agent
 from rlg.api.session import Session
 from rlg.errors import SpecError
+from rlg.tracking.checkpoints import CheckpointStore
 from rlg.tracking.folder import INTERRUPTED, RunFolder
 
 DONE, REWARD_NOT_REACHED = 0, 3
@@ -40,8 +42,10 @@ def train(config: Mapping[str, Any], path: Path | str, command: list[str] | None
     """Trains from the beginning, into a new run folder."""
     checked = validate(config)
     text = yaml.safe_dump(checked, sort_keys=False)
-    with RunFolder.create(path, text, seed=checked["seed"], command=command) as folder:
-        session = Session(checked, folder)
+    with (
+        RunFolder.create(path, text, seed=checked["seed"], command=command) as folder,
+        Session(checked, folder) as session,
+    ):
         session.start()
         return _finish(session)
 
@@ -56,28 +60,32 @@ def resume(
 
     `changes` overwrite top-level keys of the run's configuration: another backend, a larger budget.
     """
-    with RunFolder.open(path) as folder:
-        config = validate({**yaml.safe_load(folder.read_config()), **(changes or {})})
-        session = Session(config, folder)
-        step, skipped = session.resume(checkpoint)
-        if step >= session.total:
-            raise SpecError(
-                f"{path}: the run is at step {step} of {session.total} already. Raise the budget "
-                "to go on: total_timesteps=..."
-            )
-        return _finish(session, step, skipped)
+    config = validate({**_config_of(path), **(changes or {})})
+    newest = CheckpointStore(RunFolder(path).checkpoints, read_only=True).latest()
+    step = checkpoint if checkpoint is not None else newest
+    if step is not None and step >= config["total_timesteps"]:
+        raise SpecError(
+            f"{path}: the run is at step {step} of {config['total_timesteps']} already. Raise the "
+            "budget to go on: total_timesteps=..."
+        )
+    with RunFolder.open(path) as folder, Session(config, folder) as session:
+        resumed_at, skipped = session.resume(checkpoint)
+        return _finish(session, resumed_at, skipped)
 
 
 def evaluate_run(path: Path | str, *, episodes: int, checkpoint: int | None = None) -> Evaluation:
     """Plays episodes with a run's agent as a checkpoint holds it."""
+    config = validate(_config_of(path))
+    agent, env = load_agent(config, RunFolder(path), checkpoint)
+    return evaluate(agent, env, episodes, seed=int(config["seed"]) + 1)
+
+
+def _config_of(path: Path | str) -> dict[str, Any]:
     folder = RunFolder(path)
     if not folder.status_file.exists():
         raise SpecError(f"{path}: no run folder. Give the folder that `rlg train` named.")
-    config = validate(yaml.safe_load(folder.read_config()))
-    from rlg.api.loading import load_agent
-
-    agent, env = load_agent(config, folder, checkpoint)
-    return evaluate(agent, env, episodes, seed=int(config["seed"]) + 1)
+    config: dict[str, Any] = yaml.safe_load(folder.read_config())
+    return config
 
 
 def _finish(session: Session, step: int | None = None, skipped: tuple[str, ...] = ()) -> Outcome:

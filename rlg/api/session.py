@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 from rlg.api.agents.agent import BuildOptions
 from rlg.api.agents.factory import make_agent
@@ -78,6 +78,8 @@ class Session:
         checkpoint = self.store.load(step, fallback=step is None)
         tree = checkpoint.tree
         self.loop.set_state(tree)
+        # A restore that silently failed is worse than none: compare what arrived with what was saved.
+        checkpoint.check("model", self.agent.get_state()["model"])
         self.episodes.restore(tree["session"]["episodes"])
         self._train = {name: list(pair) for name, pair in tree["session"]["train"].items()}
         self.log.truncate_after(checkpoint.step)
@@ -114,7 +116,17 @@ class Session:
             self.save()
         finally:
             progress.close()
-            self.log.close()
+
+    def close(self) -> None:
+        """Frees files and environments."""
+        self.log.close()
+        self.env.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def evaluate(self) -> Evaluation:
         """Plays evaluation episodes and notes the result."""

@@ -17,10 +17,13 @@ class ReplayLearner(Protocol):
 
     timesteps: int
     updates: int
-    # Environment steps between updates, updates each time, and steps before the first one.
+    # Environment steps between updates, and updates each time.
     train_freq: int
     gradient_steps: int
-    learning_starts: int
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether there is enough experience to learn from."""
 
     def get_actions(self, states: Any, explore: bool = True) -> Any: ...
     def observe(
@@ -59,7 +62,7 @@ class ReplayLoop:
         records, returns, lengths = self.worker.collect()
         learner.observe(**records)
         iteration = Iteration(returns, lengths)
-        if learner.timesteps >= learner.learning_starts:
+        if learner.is_ready:
             notes = [learner.update() for _ in range(learner.gradient_steps)]
             iteration.train = {
                 f"train/{name}": float(np.mean([np.mean(np.abs(note[name])) for note in notes]))

@@ -39,6 +39,8 @@ class Agent:
         self.action_space = action_space
         self.timesteps = 0
         self.updates = 0
+        # Transitions observed since the memory was empty.
+        self.stored = 0
         self._executor: GraphExecutor | None = None
         self._root: Component | None = None
 
@@ -119,7 +121,11 @@ class Agent:
         state = self.executor.get_state()
         memory = {p: v for p, v in state["variables"].items() if self._is_experience(p)}
         model = {p: v for p, v in state["variables"].items() if p not in memory}
-        counters = {"timesteps": self.timesteps, "updates": self.updates}
+        counters = {
+            "timesteps": self.timesteps,
+            "updates": self.updates,
+            "stored": self.stored,
+        }
         return {
             "model": model,
             "memory": memory,
@@ -133,6 +139,7 @@ class Agent:
         self.executor.set_state({"variables": variables, "streams": state["streams"]})
         self.timesteps = int(state["counters"]["timesteps"])
         self.updates = int(state["counters"]["updates"])
+        self.stored = int(state["counters"]["stored"]) if "memory" in state else 0
 
     def _is_experience(self, path: str) -> bool:
         root = self.executor.builder.roots[0].path

@@ -72,7 +72,13 @@ class DQNAgent(Agent):
                 f"agent dqn: it takes discrete actions, but the environment's are {box}. Use an "
                 "agent for continuous actions, or another environment."
             )
-        for name in ("batch_size", "train_freq", "gradient_steps", "target_update_interval"):
+        for name in (
+            "batch_size",
+            "train_freq",
+            "gradient_steps",
+            "learning_starts",
+            "target_update_interval",
+        ):
             if getattr(self, name) < 1:
                 raise ComponentError(f"agent dqn: {name} is {getattr(self, name)}; give 1 or more.")
         for name in ("exploration_initial_eps", "exploration_final_eps", "exploration_fraction"):
@@ -117,6 +123,11 @@ class DQNAgent(Agent):
         start, end = self.exploration_initial_eps, self.exploration_final_eps
         return start + progress * (end - start)
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether there is enough experience to learn from."""
+        return self.stored >= self.learning_starts
+
     def get_actions(self, states: Any, explore: bool = True, preprocess: bool = True) -> Any:
         states, is_single = self._batched(states)
         epsilon = np.float32(self.epsilon if explore else 0.0)
@@ -145,6 +156,7 @@ class DQNAgent(Agent):
         }
         self.executor.execute("observe", records)
         self.timesteps += len(rewards)
+        self.stored += len(rewards)
 
     def update(self, batch: Any = None, sequence_indices: Any = None) -> dict[str, Any]:
         if sequence_indices is not None:

@@ -149,6 +149,10 @@ class NumpyOps(NumpyState, NumpyOptimizer, PythonRegions):
     cumsum = staticmethod(np.cumsum)
 
     @staticmethod
+    def argsort(x: Array, axis: int) -> Array:
+        return np.argsort(x, axis=axis, kind="stable")
+
+    @staticmethod
     def sum(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
         return np.sum(x, axis=axis, keepdims=keepdims)
 

@@ -37,12 +37,20 @@ class TFExecutor(GraphExecutor):
     default_device = "CPU:0"
 
     def __init__(
-        self, *, mode: str = "function", threads: int | None = None, **options: Any
+        self,
+        *,
+        mode: str = "function",
+        threads: int | None = None,
+        deterministic: bool = False,
+        **options: Any,
     ) -> None:
+        """`deterministic` makes TensorFlow's kernels repeat bit by bit, in the whole process."""
         if mode not in MODES:
             raise BackendError(f"TensorFlow's mode is {mode!r}; choose {' or '.join(MODES)}.")
         if threads is not None:
             _set_threads(threads)
+        if deterministic:
+            tf.config.experimental.enable_op_determinism()
         super().__init__(**options)
         if self.define_by_run and mode == "graph":
             raise BackendError("define-by-run has no sessions; use TensorFlow's mode 'function'.")

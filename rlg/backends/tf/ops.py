@@ -144,6 +144,10 @@ class TFOps(TFState, TFOptimizer, TFRegions):
     softmax = staticmethod(tf.nn.softmax)
     log_softmax = staticmethod(tf.nn.log_softmax)
 
+    @staticmethod
+    def argsort(x: Tensor, axis: int) -> Tensor:
+        return tf.cast(tf.argsort(x, axis=axis, stable=True), tf.int64)
+
     # -- linear and images ------------------------------------------------------------------------
     matmul = staticmethod(tf.matmul)
     conv2d = staticmethod(images.conv2d)

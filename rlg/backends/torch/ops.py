@@ -146,6 +146,10 @@ class TorchOps(TorchState, TorchOptimizer, TorchRegions):
     logsumexp = staticmethod(torch.logsumexp)
 
     @staticmethod
+    def argsort(x: Tensor, axis: int) -> Tensor:
+        return torch.argsort(x, dim=axis, stable=True)
+
+    @staticmethod
     def softmax(x: Tensor, axis: int = -1) -> Tensor:
         return torch.softmax(x, axis)
 

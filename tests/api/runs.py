@@ -1,0 +1,71 @@
+"""Small runs for tests: configurations, and runs that are killed on the way."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from rlg.tracking.checkpoints import CheckpointStore
+from rlg.tracking.metrics import read_metrics
+
+
+def config(backend: str = "torch", env: str = "cartpole", **changes: Any) -> dict[str, Any]:
+    """A complete configuration of a short DQN run."""
+    is_atari = env == "pong"
+    network: dict[str, Any] = {"type": "nature_cnn", "features_dim": 32}
+    return {
+        "seed": 5,
+        "total_timesteps": 192 if is_atari else 2048,
+        "agent": {
+            "type": "dqn",
+            "batch_size": 8 if is_atari else 32,
+            "learning_starts": 64,
+            "train_freq": 32,
+            "gradient_steps": 2 if is_atari else 8,
+            "target_update_interval": 64,
+        },
+        "env": {"name": env, "num_envs": 4},
+        "network": network if is_atari else {"type": "mlp", "units": [32]},
+        "memory": {"type": "replay", "buffer_size": 300},
+        "optimizer": {"type": "adam", "learning_rate": 1e-3},
+        "backend": {"type": backend, **({"deterministic": True} if backend == "tf" else {})},
+        "executor": {"type": "local"},
+        "logger": {"interval": 32 if is_atari else 128, "tensorboard": False},
+        "evaluation": {"interval": 0 if is_atari else 512, "episodes": 4},
+        "checkpoint": {"interval": 64 if is_atari else 512, "keep": None, "memory": True},
+        **changes,
+    }
+
+
+def killed(settings: dict[str, Any], folder: Path, at: int) -> None:
+    """Trains in a process of its own and kills it with SIGKILL once step `at` is saved."""
+    code = (
+        "import json, sys; from rlg.api.run import train; "
+        "train(json.loads(sys.argv[1]), sys.argv[2])"
+    )
+    command = [sys.executable, "-c", code, json.dumps(settings), str(folder)]
+    errors = folder.with_suffix(".err")
+    target = folder / "checkpoints" / f"step-{at:09d}"
+    deadline = time.monotonic() + 55
+    with (
+        errors.open("wb") as output,
+        subprocess.Popen(command, stdout=output, stderr=output) as child,
+    ):
+        while not target.exists():
+            assert child.poll() is None, errors.read_text()[-2000:]
+            assert time.monotonic() < deadline, "the run did not come to its checkpoint"
+            time.sleep(0.005)
+        child.send_signal(signal.SIGKILL)
+
+
+def course(folder: Path) -> tuple[int, dict[str, str], list[dict[str, Any]]]:
+    """The last checkpoint's step and digests, and all metrics without wall-clock figures."""
+    checkpoint = CheckpointStore(folder / "checkpoints", read_only=True).load()
+    rows = read_metrics(folder / "metrics.jsonl")
+    timeless = [{k: v for k, v in row.items() if not k.startswith("time/")} for row in rows]
+    return checkpoint.step, checkpoint.digests, timeless

@@ -1,0 +1,104 @@
+"""N steps equal N/2 steps, a kill -9, a resume and N/2 steps: bit by bit."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from rlg.api.run import resume, train
+from rlg.errors import CheckpointError, SpecError
+from rlg.tracking.folder import RunFolder
+from tests.api.runs import config, course, killed
+
+
+@pytest.mark.parametrize(
+    ("backend", "env", "at"),
+    [
+        ("torch", "cartpole", 1024),
+        ("tf", "cartpole", 1024),
+        ("torch", "pong", 64),
+        ("tf", "pong", 64),
+    ],
+)
+def test_a_killed_and_resumed_run_equals_one_that_was_not(backend, env, at, tmp_path):
+    settings = config(backend, env)
+    train(settings, tmp_path / "whole")
+    killed(settings, tmp_path / "killed", at)
+    assert RunFolder(tmp_path / "killed").status.state == "running"
+    outcome = resume(tmp_path / "killed")
+    assert outcome.resumed_at is not None
+    assert at <= outcome.resumed_at < settings["total_timesteps"]
+    assert course(tmp_path / "killed") == course(tmp_path / "whole")
+
+
+def test_a_checkpoint_of_torch_resumes_on_tensorflow_and_goes_on_learning(tmp_path):
+    settings = config("torch")
+    first = train(settings, tmp_path)
+    outcome = resume(tmp_path, changes={"backend": {"type": "tf"}, "total_timesteps": 3072})
+    assert outcome.resumed_at == first.steps == 2048
+    assert outcome.steps == 3072
+    assert outcome.updates > first.updates
+    assert [entry["step"] for entry in RunFolder(tmp_path).status.resumed_from] == [2048]
+
+
+def test_a_finished_run_says_how_to_go_on(tmp_path):
+    train(config(total_timesteps=256), tmp_path)
+    with pytest.raises(SpecError, match=r"at step 256 of 256 already. Raise the budget"):
+        resume(tmp_path)
+    assert RunFolder(tmp_path).status.state == "done"
+
+
+def test_a_resume_may_start_from_an_earlier_checkpoint(tmp_path):
+    settings = config()
+    train(settings, tmp_path)
+    expected = course(tmp_path)
+    outcome = resume(tmp_path, checkpoint=1024)
+    assert outcome.resumed_at == 1024
+    assert course(tmp_path) == expected
+
+
+def test_a_broken_checkpoint_is_skipped_and_named(tmp_path):
+    settings = config()
+    train(settings, tmp_path)
+    expected = course(tmp_path)
+    newest = tmp_path / "checkpoints" / "step-000002048"
+    victim = next(newest.glob("model*"))
+    victim.write_bytes(victim.read_bytes()[:-7])
+    with pytest.raises(CheckpointError, match="model"):
+        resume(tmp_path, checkpoint=2048, changes={"total_timesteps": 4096})
+    outcome = resume(tmp_path)
+    assert outcome.resumed_at == 1536
+    assert "model" in outcome.skipped[0]
+    assert course(tmp_path) == expected
+
+
+def test_without_its_memory_a_run_fills_a_new_one_before_it_learns(tmp_path):
+    checkpoint = {"interval": 512, "keep": None, "memory": False}
+    settings = config(checkpoint=checkpoint, total_timesteps=1024)
+    train(settings, tmp_path)
+    outcome = resume(tmp_path, changes={"total_timesteps": 1024 + 96})
+    # 64 records fill the new memory; updates follow in the last two of three rounds.
+    assert outcome.updates == (1024 - 64 + 32) // 32 * 8 + 2 * 8
+
+
+def test_the_run_folder_holds_what_a_run_is(tmp_path):
+    settings = config(total_timesteps=512, logger={"interval": 128, "tensorboard": True})
+    outcome = train(settings, tmp_path / "run", command=["rlg", "train"])
+    folder = RunFolder(outcome.folder)
+    names = {path.name for path in folder.path.iterdir()}
+    assert names >= {
+        "config.yaml",
+        "meta.json",
+        "status.json",
+        "metrics.jsonl",
+        "progress.csv",
+        "tb",
+        "checkpoints",
+        "graph.svg",
+    }
+    assert yaml.safe_load(folder.read_config())["agent"]["batch_size"] == 32
+    assert folder.read_meta()["seed"] == 5
+    status = folder.status
+    assert (status.state, status.exit_code, status.steps) == ("done", 0, 512)
+    assert status.last_evaluation is not None
+    assert status.last_evaluation["mean_reward"] == outcome.evaluation.mean_reward
