@@ -19,6 +19,11 @@ export TF_NUM_INTEROP_THREADS ?= 2
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 export RAY_USAGE_STATS_ENABLED ?= 0
 
+# Tests run in two processes with one thread each, file by file.
+WORKERS ?= -n 2 --dist loadfile
+SINGLE  := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 \
+	TF_NUM_INTRAOP_THREADS=1 TF_NUM_INTEROP_THREADS=1
+
 .DEFAULT_GOAL := help
 .PHONY: help install demo test check format format-check lint type imports sizes tests test-all \
 	bench clean
@@ -29,15 +34,16 @@ help: ## Show the verbs
 install: $(STAMP) ## Set up the environment with the exact versions of constraints.txt
 
 # torch goes first and by its exact version: left to the resolver, pip may fetch GPU packages.
-$(STAMP): pyproject.toml constraints.txt
+$(STAMP): pyproject.toml setup.py constraints.txt
 	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV)
 	@echo "Installing into $(VENV): some minutes the first time"
 	@$(PIP) install -c constraints.txt "$(TORCH)"
 	@$(PIP) install -c constraints.txt -e '.[dev]'
 	@touch $@
 
-demo: $(STAMP) ## Build and run a first component
-	@$(BIN)/python examples/first_component.py
+demo: $(STAMP) ## Train DQN on CartPole, on PyTorch and then on TensorFlow
+	@$(BIN)/rlg train experiment=cartpole_dqn backend=torch
+	@$(BIN)/rlg train experiment=cartpole_dqn backend=tf
 
 test: install check ## Set up, then check: what CI runs
 
@@ -63,15 +69,16 @@ sizes: $(STAMP) ## Fail where a file of the package is too long
 	@$(BIN)/python scripts/sizes.py
 
 tests: $(STAMP) ## Run the default tests, or some of them: PYTEST_ARGS="tests/graph -k box"
-	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+	@$(SINGLE) $(BIN)/python -m pytest $(WORKERS) $(PYTEST_ARGS)
 
 test-all: $(STAMP) ## Run every test, slow ones too, and record the counts in docs/results.md
 	@rm -f $(JUNIT)
-	@$(BIN)/python -m pytest -m "" --junitxml=$(JUNIT) $(PYTEST_ARGS); status=$$?; \
+	@$(SINGLE) $(BIN)/python -m pytest $(WORKERS) -m "" --junitxml=$(JUNIT) $(PYTEST_ARGS); status=$$?; \
 	$(BIN)/python scripts/record_results.py $(JUNIT) && exit $$status
 
-bench: $(STAMP) ## Measure how long assembly and build take
+bench: $(STAMP) ## Measure what assembly, build and acting cost over hand-written code
 	@$(BIN)/python -m rlg.bench.assembly
+	@$(BIN)/python -m rlg.bench.overhead
 
 clean: ## Remove caches and build products, but neither the environment nor outputs/
 	rm -rf build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis \

@@ -19,6 +19,7 @@ from rlg.api.interruption import Interruption
 from rlg.api.loading import load_agent
 from rlg.api.session import Session
 from rlg.errors import SpecError
+from rlg.tracking.atomic import write_atomically
 from rlg.tracking.checkpoints import CheckpointStore
 from rlg.tracking.folder import INTERRUPTED, RunFolder
 
@@ -70,6 +71,8 @@ def resume(
         )
     with RunFolder.open(path) as folder, Session(config, folder) as session:
         resumed_at, skipped = session.resume(checkpoint)
+        # The next resume goes on with what this one changed.
+        write_atomically(folder.config, yaml.safe_dump(config, sort_keys=False))
         return _finish(session, resumed_at, skipped)
 
 
@@ -91,9 +94,8 @@ def _config_of(path: Path | str) -> dict[str, Any]:
 def _finish(session: Session, step: int | None = None, skipped: tuple[str, ...] = ()) -> Outcome:
     with Interruption() as interruption:
         session.run(interruption)
-    stopped = session.steps < session.total
-    code = INTERRUPTED if stopped else DONE
-    state: Any = "interrupted" if stopped else "done"
+    code = DONE if session.is_finished else INTERRUPTED
+    state: Any = "done" if session.is_finished else "interrupted"
     session.folder.finish(state, exit_code=code)
     return Outcome(
         session.folder.path,

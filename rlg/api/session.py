@@ -61,7 +61,6 @@ class Session:
         self.store = CheckpointStore(folder.checkpoints, keep=config["checkpoint"]["keep"])
         self.log = MetricsLog(folder.path, tensorboard=config["logger"]["tensorboard"])
         self.episodes = EpisodeStats()
-        self.best: Evaluation | None = None
         self.last: Evaluation | None = None
         self._train: dict[str, list[float]] = {}
         self._saved_at = -1
@@ -78,7 +77,7 @@ class Session:
         checkpoint = self.store.load(step, fallback=step is None)
         tree = checkpoint.tree
         self.loop.set_state(tree)
-        # A restore that silently failed is worse than none: compare what arrived with what was saved.
+        # A restore that silently failed is worse than none: compare what arrived.
         checkpoint.check("model", self.agent.get_state()["model"])
         self.episodes.restore(tree["session"]["episodes"])
         self._train = {name: list(pair) for name, pair in tree["session"]["train"].items()}
@@ -94,12 +93,19 @@ class Session:
         """Environment steps so far."""
         return self.agent.timesteps
 
+    @property
+    def is_finished(self) -> bool:
+        """Whether the budget is used up, or the reward to stop at is reached."""
+        goal = self.config["evaluation"].get("stop_at")
+        reached = goal is not None and self.last is not None and self.last.mean_reward >= goal
+        return self.steps >= self.total or reached
+
     def run(self, interruption: Any) -> None:
         """Iterates until the budget is used up or the user asks to stop; saves at the end."""
         progress = make_progress(self.total, step=self.steps, updates=self.agent.updates)
         started, first = time.perf_counter(), self.steps
         try:
-            while self.steps < self.total and not interruption.requested:
+            while not self.is_finished and not interruption.requested:
                 before = self.steps
                 self._note(self.loop.iterate())
                 if _crosses(self.intervals.log, before, self.steps, self.total):

@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlg.backends.entry import Check, make_check
+from rlg.backends.hosting import LOWERING, host_entry, is_hosted
+from rlg.backends.numpy.ops import NumpyOps
 from rlg.errors import BackendError, ExecutionError
 from rlg.graph.core.assemble import Fresh
 from rlg.graph.core.binding import DeviceMap
@@ -35,6 +37,7 @@ class GraphExecutor:
 
     name: str
     ops_class: type[Any]
+    host_ops_class: type[Any] = NumpyOps
     default_device: str
 
     def __init__(
@@ -56,6 +59,8 @@ class GraphExecutor:
         self._builder: Builder | None = None
         self._entries: dict[Any, Entry] = {}
         self._plans: dict[Any, Plan] = {}
+        # For the others: which of their arguments are static, and entries by those arguments.
+        self._variants: dict[str, tuple[tuple[bool, ...], dict[Any, Entry]]] = {}
         # API methods that take required tensors only need no look at their arguments.
         self._direct: dict[str, tuple[int, Entry]] = {}
 
@@ -88,13 +93,31 @@ class GraphExecutor:
             return direct[1](*args)
         if isinstance(api, (list, tuple)):
             return self._execute_several(api)
+        variant = self._variants.get(api) if type(api) is str and not kwargs else None
+        if variant is not None:
+            # Static arguments and absent ones choose the plan; the rest are its inputs.
+            pairs = list(zip(args, variant[0], strict=False))
+            entry = variant[1].get(tuple([(type(a), a) if s else a is None for a, s in pairs]))
+            if entry is not None and len(args) == len(pairs):
+                return entry(*[a for a, s in pairs if not s and a is not None])
         root, method = self._find(api)
         values, tensors = self._bind(root, method, args, kwargs)
         entry = self._entry([(root, method, values)])
         is_direct = all(p.kind == TENSOR and p.is_required for p in method.parameters)
         if is_direct and len(self.builder.roots) == 1:
             self._direct[method.name] = (len(tensors), entry)
+        elif len(self.builder.roots) == 1 and not kwargs:
+            self._keep_variant(method, args, entry)
         return entry(*tensors)
+
+    def _keep_variant(self, method: Method, args: tuple[Any, ...], entry: Entry) -> None:
+        """Remembers the way in for calls with the same static and absent arguments."""
+        statics = tuple(p.kind != TENSOR for p in method.parameters)
+        pairs = list(zip(args, statics, strict=False))
+        given = all(p.default is None for p in method.parameters[len(args) :])
+        if given and all(type(a) in (int, bool, str) for a, s in pairs if s):
+            key = tuple([(type(a), a) if s else a is None for a, s in pairs])
+            self._variants.setdefault(method.name, (statics, {}))[1][key] = entry
 
     def _execute_several(self, calls: Sequence[Any]) -> Any:
         wanted, tensors = [], []
@@ -133,7 +156,7 @@ class GraphExecutor:
             plan = self._plans[key] = make_plan(
                 name,
                 graphs,
-                self.lowering(),
+                LOWERING if is_hosted(graphs) else self.lowering(),
                 self.builder.binding,
                 summaries=self.collects_summaries,
             )
@@ -145,11 +168,13 @@ class GraphExecutor:
         if entry is None:
             started = time.perf_counter()
             checks = self._checks(calls)
+            graphs = [self.builder.graph_of(*call) for call in calls]
             if self.define_by_run:
-                graphs = [self.builder.graph_of(*call) for call in calls]
                 entry = self.run_entry(graphs, checks)
             else:
-                entry = self.plan_entry(self._plan(calls), checks)
+                plan = self._plan(calls)
+                hosted = is_hosted(graphs)
+                entry = host_entry(plan, checks) if hosted else self.plan_entry(plan, checks)
                 entry = self._with_summaries(entry) if self.collects_summaries else entry
             self._entries[key] = entry
             self.builder.statistics.plans += time.perf_counter() - started
@@ -264,6 +289,10 @@ class GraphExecutor:
         return self.runner_entry(
             Runner(graphs, builder.components, builder.binding, self.from_host), checks
         )
+
+    def hosted(self, function: Callable[..., Any], spaces: Sequence[Any]) -> Callable[..., Any]:
+        """A function on numpy values as one on this backend's tensors."""
+        return function
 
     def drop_feeds(self) -> None:
         """After a failure: draws that were handed to operations and not used are gone."""

@@ -35,25 +35,18 @@ def explain(error: BaseException) -> tuple[str, int]:
     if isinstance(error, RLGError):
         is_configuration = isinstance(error, CONFIGURATION_ERRORS)
         return _line(error), BAD_CONFIGURATION if is_configuration else FAILED
-    if "omegaconf" in sys.modules:
-        from rlg.cli.composition_errors import explain_composition
-
-        line = explain_composition(error)
-        if line is not None:
-            return line, BAD_CONFIGURATION
     text = _line(error)
     what = f"{type(error).__name__}: {text}" if text else type(error).__name__
     return f"{what.rstrip('.')}. Add --traceback to see where it comes from.", FAILED
 
 
-def report(line: str) -> None:
-    """Prints an error's line where errors go."""
-    print(f"rlg: error: {line}", file=sys.stderr, flush=True)
-
-
-def print_traceback(error: BaseException) -> None:
-    """Prints all of it."""
-    traceback.print_exception(error, file=sys.stderr)
+def report(error: BaseException, *, shows_all: bool = False, prefix: str = "") -> int:
+    """Prints an error where errors go, if asked to with its traceback; gives the exit code."""
+    if shows_all:
+        traceback.print_exception(error, file=sys.stderr)
+    line, code = explain(error)
+    print(f"rlg: error: {prefix}{line}", file=sys.stderr, flush=True)
+    return code
 
 
 def _line(error: BaseException) -> str:

@@ -29,7 +29,7 @@ class Words:
 
     @property
     def for_hydra(self) -> list[str]:
-        return [*self.flags, "--", *self.overrides] if self.overrides else self.flags
+        return [*self.flags, *self.overrides]
 
 
 class _Parser(argparse.ArgumentParser):

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
+from rlg.backends.numpy.kernels import EMPTY
 from rlg.graph.core.randomness import Stream
 
 
@@ -120,6 +121,26 @@ def pool(x: np.ndarray, size: int, stride: int, padding: str, expected: Any) -> 
     )
 
 
+GATES = RNG.normal(size=(3, 2, 8)).astype(np.float32)
+MIXER = RNG.normal(size=(2, 8)).astype(np.float32)
+MEMORY = RNG.normal(size=(2, 2, 2)).astype(np.float32)
+STARTS = np.array([[0, 1], [1, 0], [0, 0]], bool)
+
+
+def lstm(x: np.ndarray, resets: np.ndarray | None) -> list[np.ndarray]:
+    """All h, then the last c and h, step by step."""
+    c, h = MEMORY.astype(np.float64)
+    outputs = []
+    for t, row in enumerate(x):
+        if resets is not None:
+            c, h = (state * ~resets[t][:, None] for state in (c, h))
+        i, j, f, o = np.split(row + h @ MIXER, 4, -1)
+        c = special.expit(f) * c + special.expit(i) * np.tanh(j)
+        h = special.expit(o) * np.tanh(c)
+        outputs.append(h)
+    return [*outputs, c, h]
+
+
 INSPECTION = [
     Case("shape_of", lambda ops, x: ops.constant(ops.shape_of(x)[1:], "int64"), [Q], i64([3, 4])),
     Case("dtype_of", lambda ops, x: ops.constant(ops.dtype_of(x) == "bool", "bool"), [MASK],
@@ -160,6 +181,8 @@ SHAPES = [
     Case("concat", lambda ops, x, y: ops.concat((x, y), 0), [X, Y], np.vstack([X, Y])),
     Case("stack", lambda ops, x, y: ops.stack([x, y], axis=1), [X, Y],
          np.array([[X[0], Y[0]], [X[1], Y[1]]]), (0, 1)),
+    Case("split", lambda ops, x: 2.0 * ops.split(x, 3, -1)[1] + ops.split(x, 3, 1)[0], [X],
+         2 * X[:, 1:2] + X[:, :1], (0,)),
     Case("flip", lambda ops, x: ops.flip(x, axis=0), [X], X[::-1], (0,)),
     Case("fold_time", lambda ops, x: ops.fold_time(x), [Q], Q.reshape(6, 4), (0,), unknown=2),
     Case("unfold_time", lambda ops, x, y: ops.unfold_time(x, y), [Q.reshape(6, 4), X],
@@ -243,6 +266,10 @@ AXES = [
     Case("argmax", lambda ops, x: ops.argmax(x, axis=-1), [f32([[1, 3, 3], [2, 2, 2]])],
          i64([1, 0])),
     Case("argmax", lambda ops, x: ops.argmax(x, 0), [np.tile(f32([0, 1]), 5000)], i64(1)),
+    Case("argsort", lambda ops, x: ops.argsort(x, axis=-1), [f32([[3, 1, 3, 1], [2, 2, 0, 2]])],
+         i64([[1, 3, 0, 2], [2, 0, 1, 3]])),
+    Case("argsort", lambda ops, x: ops.argsort(x, 0), [f32([[0.5, -1], [0.25, 7]])],
+         i64([[1, 0], [0, 1]]), unknown=2),
     Case("cumsum", lambda ops, x: ops.cumsum(x, axis=1), [X],
          f32([[-2, -2.5, -2.2], [0.7, 2.2, 1.0]]), (0,)),
     Case("cumsum", lambda ops, x: ops.cumsum(x, 0), [i64([1, 2, 3])], i64([1, 3, 6])),
@@ -257,6 +284,8 @@ AXES = [
          f32(special.log_softmax(X64, 1)), (0,)),
     Case("log_softmax", lambda ops, x: ops.log_softmax(x, axis=0), [1000 * X],
          f32([[-2700, -2000, 0], [0, 0, -1500]])),
+    Case("log_softmax", lambda ops, x: ops.log_softmax(x), [f32([[-1e9, -1e9]])],
+         f32([[-0.6931472, -0.6931472]])),
 ]  # fmt: skip
 
 LINEAR = [
@@ -266,6 +295,15 @@ LINEAR = [
          f32(np.einsum("abc,c->ab", Q, Q[0, 0]))[..., None], (0, 1)),
     Case("addmm", lambda ops, x, k, b: ops.addmm(b, x, k), [X, Y.T, f32([1, -1])],
          f32([[1.34, -2.01], [-0.79, 4.28]]), (0, 1, 2), unknown=0),
+    Case("lstm_step", lambda ops, *given: ops.concat(ops.lstm_step(*given), -1),
+         [GATES[0], MIXER, *MEMORY], f32(np.concatenate(lstm(GATES[:1], None)[1:], -1)),
+         (0, 1, 2, 3)),
+    Case("lstm", lambda ops, *given: ops.concat([ops.lstm(*given)[0], ops.stack(
+         ops.lstm(*given)[1:], 0)], 0), [GATES, MIXER, *MEMORY], f32(lstm(GATES, None)),
+         (0, 1, 2, 3), unknown=2),
+    Case("lstm", lambda ops, *given: ops.concat([ops.lstm(*given)[0], ops.stack(
+         ops.lstm(*given)[1:], 0)], 0), [GATES, MIXER, *MEMORY, STARTS], f32(lstm(GATES, STARTS)),
+         (0, 1, 2, 3), unknown=2),
     biased_conv(),
     conv(KERNEL, (1, 1), "valid", ((0, 0), (0, 0))),
     conv(KERNEL, (2, 2), "valid", ((0, 0), (0, 0))),
@@ -347,6 +385,11 @@ def _hosted(ops: Any, x: Any) -> Any:
     return ops.host(fn, [x], [("float32", (None, 3)), ("float64", ()), ("int64", ())])
 
 
+def _prioritized(ops: Any, v: Any, rows: Any, values: Any) -> Any:
+    ops.priority_set(v["sums"], v["mins"], rows, values)
+    return ops.value_of(v["sums"]), ops.value_of(v["mins"])
+
+
 W = f32([1, 2])
 DRAWN = Stream(3, "agent/exploration")
 STATE = [
@@ -365,6 +408,19 @@ STATE = [
     Case("scatter_rows", _scattered, [ROWS, f32([[1, 2], [3, 4], [5, 6]])],
          [f32([[3, 4], [0.5, 0.75], [1, 1.25], [5, 6]]), bools(1, 0, 0, 0), np.uint8([7, 0, 0, 7])],
          variables={"w": TABLE, "mask": bools(0, 0, 0, 0), "frames": np.zeros(4, np.uint8)}),
+    Case("priority_set", _prioritized, [i64([2, 0, 2, 1]), np.float64([9, 0.5, 3, 0])],
+         [np.float64([0, 3.5, 0.5, 3, 0.5, 0, 3, 0]),
+          np.float64([EMPTY, 0.5, 0.5, 3, 0.5, EMPTY, 3, EMPTY])],
+         variables={"sums": np.zeros(8), "mins": np.full(8, EMPTY)}),
+    Case("priority_set", lambda ops, v, *given: ops.priority_set(v["sums"], v["mins"], *given, True)
+         or ops.value_of(v["sums"]), [i64([1, 2, 0]), np.float64([7, 5, 1])],
+         np.float64([0, 6, 1, 5, 1, 0, 5, 0]),
+         variables={"sums": np.float64([0, 3.5, 0.5, 3, 0.5, 0, 3, 0]), "mins": np.full(8, EMPTY)}),
+    Case("priority_draw", lambda ops, v, x: ops.priority_draw(v["sums"], x),
+         [np.float64([0, 0.49, 0.5, 3.4, 3.5, 99])], i64([0, 0, 2, 2, 2, 2]),
+         variables={"sums": np.float64([0, 3.5, 0.5, 3, 0.5, 0, 3, 0])}),
+    Case("require", lambda ops, x: ops.require(ops.sum(x) > 0, "it is empty") or x * 1,
+         [f32([1, 2])], f32([1, 2]), compiles=False),
     Case("adam", _adam_once, [f32([2.0, -3.0])], [f32([0.9, 2.1]), f32([0.2, -0.3]),
          f32([0.004, 0.009]), f32(1)],
          variables={"w": W, "m": 0 * W, "s": 0 * W, "t": f32(0)}),

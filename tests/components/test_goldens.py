@@ -69,14 +69,22 @@ class Built:
         refused = self.gradient_calls() if self.backend == "numpy" else []
         executor.set_state(self.state)
         for number, (api, statics) in enumerate(self.calls):
-            inputs = self.test.sample(api, number, batch)
+            inputs, named = self.inputs(api, number, batch)
             if number in refused:
                 with pytest.raises(BackendError, match="forward-only"):
-                    executor.execute(api, *inputs, **statics)
+                    executor.execute(api, *inputs, **named, **statics)
                 outputs.append(None)
             else:
-                outputs.append(executor.execute(api, *inputs, **statics))
+                outputs.append(executor.execute(api, *inputs, **named, **statics))
         return outputs
+
+    def inputs(self, api: str, number: int, batch: int) -> tuple[list[Any], dict[str, Any]]:
+        """Positional arguments, and named ones: those that stand after static ones."""
+        values = self.test.sample(api, number, batch)
+        parameters = self.test.component.api_methods()[api].parameters
+        first = next((i for i, p in enumerate(parameters) if p.kind != TENSOR), len(parameters))
+        names = [p.name for p in parameters[first:] if p.kind == TENSOR]
+        return values[:first], dict(zip(names, values[first:], strict=True))
 
     def variables(self) -> dict[str, Any]:
         return self.test.executor.get_weights(trainable=None)

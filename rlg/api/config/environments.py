@@ -74,7 +74,9 @@ def _of_gymnasium(name: str) -> Arguments | None:
     try:
         spec = gymnasium.spec(SHORT_NAMES.get(name, name))
         entry = spec.entry_point
-        cls = gymnasium.envs.registration.load_env_creator(entry) if isinstance(entry, str) else entry
+        cls = (
+            gymnasium.envs.registration.load_env_creator(entry) if isinstance(entry, str) else entry
+        )
     except (gymnasium.error.Error, ImportError, AttributeError, ValueError):
         return None  # making it says what is wrong
     if not isinstance(cls, type):

@@ -17,17 +17,20 @@ def known_keys(section: str, content: Mapping[str, Any]) -> list[str]:
     """The keys of a section that is filled like this ("" is the top level); [] where unknown."""
     if not section:
         return list(KEYS)
+    try:
+        return _keys_of(section, content)
+    except RLGError:  # its type or name is unknown too
+        return []
+
+
+def _keys_of(section: str, content: Mapping[str, Any]) -> list[str]:
+    name = str(content.get("name" if section == "env" else "type", ""))
     if section in SECTIONS:
         return list(arguments_of(SECTIONS[section]))
-    name = str(content.get("name" if section == "env" else "type", ""))
-    try:
-        if section == "agent":
-            return ["type", *agent_arguments(name)]
-        if section in PARTS:
-            return ["type", *component_arguments(name)]
-        if section == "env":
-            options, _ = env_arguments(name)
-            return [*arguments_of_function(), *(options or ())]
-    except RLGError:
-        return []
+    if section == "agent":
+        return ["type", *agent_arguments(name)]
+    if section in PARTS:
+        return ["type", *component_arguments(name)]
+    if section == "env":
+        return [*arguments_of_function(), *(env_arguments(name)[0] or ())]
     return list(content)

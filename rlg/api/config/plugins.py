@@ -11,7 +11,7 @@ from rlg.errors import SpecError
 
 
 def load_plugins(names: Iterable[str]) -> None:
-    """Imports them, those in the working folder too; nothing else in a configuration is imported."""
+    """Imports them, from the working folder too; a configuration can't import anything else."""
     for name in names:
         folder = str(Path.cwd())
         if folder not in sys.path:
@@ -21,6 +21,6 @@ def load_plugins(names: Iterable[str]) -> None:
         except Exception as error:
             line = " ".join(str(error).split())
             raise SpecError(
-                f"plugins: importing {name!r} raised {type(error).__name__}: {line}. Install it, or "
-                "start rlg in the folder that holds it."
+                f"plugins: importing {name!r} raised {type(error).__name__}: {line}. Install it, "
+                "or start rlg in the folder that holds it."
             ) from error

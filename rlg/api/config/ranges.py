@@ -33,7 +33,9 @@ RULES: dict[str, Rule] = {
         "interval learning_starts noop_max num_threads seed steps_per_seed weight_decay".split(),
         _NOT_NEGATIVE,
     ),
-    **dict.fromkeys("clip_value epsilon huber_delta learning_rate max_grad_norm".split(), _POSITIVE),
+    **dict.fromkeys(
+        "clip_value epsilon huber_delta learning_rate max_grad_norm".split(), _POSITIVE
+    ),
     **dict.fromkeys(
         "exploration_final_eps exploration_fraction exploration_initial_eps gamma".split(), _SHARE
     ),

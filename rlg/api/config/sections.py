@@ -25,15 +25,19 @@ class Logger:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """Episodes without exploration: environment steps between them (0: never), how many."""
+    """Episodes without exploration: environment steps between them (0: never), how many.
+
+    A run whose mean reward reaches `stop_at` is done.
+    """
 
     interval: int = 10_000
     episodes: int = 20
+    stop_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """Environment steps between them (0: only at the end), how many stay, with experience or not."""
+    """Environment steps between them (0: at the end only), how many stay, and with experience?"""
 
     interval: int = 25_000
     keep: int | None = 2

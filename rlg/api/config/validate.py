@@ -52,7 +52,9 @@ def validate(config: Mapping[str, Any]) -> dict[str, Any]:
     env = mapping(_needed(config, "env"), "env", "env.name=cartpole")
     env, observations, actions = check_env(env)
     check_fit(parts["network"], env["name"], observations)
-    _try_agent({**agent, "total_timesteps": top["total_timesteps"]}, env, observations, actions, parts)
+    _try_agent(
+        {**agent, "total_timesteps": top["total_timesteps"]}, env, observations, actions, parts
+    )
     return {
         "seed": top["seed"],
         "total_timesteps": top["total_timesteps"],
@@ -115,5 +117,7 @@ def _part(config: Mapping[str, Any], agent: Mapping[str, Any], name: str) -> Any
 
 def _needed(config: Mapping[str, Any], name: str) -> Any:
     if config.get(name) is None:
-        raise SpecError(f"{name}: the section is missing. Choose an option of its group: {name}=...")
+        raise SpecError(
+            f"{name}: the section is missing. Choose an option of its group: {name}=..."
+        )
     return config[name]

@@ -71,17 +71,15 @@ def _convert(value: Any, annotation: Any) -> Any:
         return _checked(value, value in arguments)
     if annotation in (int, float):
         return _number(value, annotation)
-    if annotation in (bool, str):
+    if annotation in (bool, str, type(None)):
         return _checked(value, isinstance(value, annotation))
-    if annotation in (None, type(None)):
-        return _checked(value, value is None)
     if _is_sequence(origin or annotation):
         _checked(value, isinstance(value, (list, tuple)))
         item = arguments[0] if arguments else Any
         return [_convert(element, item) for element in value]
     if _is_mapping(origin or annotation):
-        return plain(_checked(value, isinstance(value, Mapping)))
-    return plain(value)  # Any, and what only the constructor can judge
+        _checked(value, isinstance(value, Mapping))
+    return plain(value)  # of Any, and of what only a constructor can judge, too
 
 
 def _first(value: Any, options: Sequence[Any]) -> Any:

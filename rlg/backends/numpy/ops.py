@@ -9,6 +9,8 @@ import numpy as np
 
 from rlg.backends.numpy import images, special
 from rlg.backends.numpy.optimizer import NumpyOptimizer
+from rlg.backends.numpy.priorities import NumpyPriorities
+from rlg.backends.numpy.recurrent import ScanRecurrent
 from rlg.backends.numpy.regions import PythonRegions
 from rlg.backends.numpy.state import NumpyState
 from rlg.errors import BackendError
@@ -18,7 +20,7 @@ from rlg.graph.core.randomness import Stream
 Array: TypeAlias = Any  # An ndarray, or the scalar that NumPy makes of a 0-d one.
 
 
-class NumpyOps(NumpyState, NumpyOptimizer, PythonRegions):
+class NumpyOps(NumpyState, NumpyPriorities, NumpyOptimizer, PythonRegions, ScanRecurrent):
     """The contract of `rlg.graph.core.ops` on NumPy; one instance per component."""
 
     # Draws that a plan hands in; without them numbers come from the component's own stream.
@@ -54,6 +56,7 @@ class NumpyOps(NumpyState, NumpyOptimizer, PythonRegions):
     broadcast_to = staticmethod(np.broadcast_to)
     concat = staticmethod(np.concatenate)
     stack = staticmethod(np.stack)
+    split = staticmethod(np.split)
     flip = staticmethod(np.flip)
 
     @staticmethod
@@ -183,7 +186,8 @@ class NumpyOps(NumpyState, NumpyOptimizer, PythonRegions):
 
     @staticmethod
     def log_softmax(x: Array, axis: int = -1) -> Array:
-        return x - NumpyOps.logsumexp(x, axis, keepdims=True)
+        below = x - np.max(x, axis=axis, keepdims=True)  # First: large offsets must not round it.
+        return below - np.log(np.sum(np.exp(below), axis=axis, keepdims=True))
 
     # -- linear and images ------------------------------------------------------------------------
     matmul = staticmethod(np.matmul)

@@ -113,6 +113,7 @@ class TFExecutor(GraphExecutor):
             info.variable
             for info in self.builder.binding.variables.values()
             if id(info.variable) not in self._initialized
+            and not isinstance(info.variable, np.ndarray)
         ]
         if fresh:
             self._session.run([variable.initializer for variable in fresh])
@@ -150,6 +151,10 @@ class TFExecutor(GraphExecutor):
         finally:
             tf.profiler.experimental.stop()
 
+    def hosted(self, function: Any, spaces: Sequence[Any]) -> Any:
+        """A Python call inside of the graph."""
+        return host.step(function, spaces)
+
     # -- values -----------------------------------------------------------------------------------
     def from_host(self, array: NDArray[Any]) -> Any:
         return tf.constant(array)
@@ -158,6 +163,8 @@ class TFExecutor(GraphExecutor):
         return np.asarray(tensor.numpy() if hasattr(tensor, "numpy") else tensor)
 
     def read(self, variable: Any) -> NDArray[Any]:
+        if isinstance(variable, np.ndarray):
+            return variable.copy()
         if self.graph is None:
             return np.array(variable.numpy())
         session = self._running_session()
@@ -167,6 +174,9 @@ class TFExecutor(GraphExecutor):
         return np.array(session.run(self._reads[id(variable)]))
 
     def write(self, variable: Any, value: NDArray[Any]) -> None:
+        if isinstance(variable, np.ndarray):
+            variable[...] = value
+            return
         if self.graph is None:
             variable.assign(value)
             return

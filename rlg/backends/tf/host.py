@@ -7,8 +7,10 @@ from typing import Any
 
 import tensorflow as tf
 
+from rlg.backends.hosting import map_arrays
 from rlg.backends.numpy import host as numpy_host
 from rlg.backends.numpy.host import Output
+from rlg.graph.spaces import flatten, unflatten
 
 # TensorFlow re-raises a host function's error as InvalidArgumentError with its text only.
 _errors: list[BaseException] = []
@@ -42,3 +44,42 @@ def call(
     for result, (_, shape) in zip(results, outputs, strict=True):
         result.set_shape(shape)
     return tuple(results)
+
+
+def step(fn: Callable[..., Any], spaces: Sequence[Any]) -> Callable[..., Any]:
+    """A function on nested numpy values, with these output spaces, as one on nested tensors."""
+    boxes = [space.flatten() for space in spaces]
+    outputs = [
+        (box.dtype, [*(None for _ in box.ranks), *box.shape])
+        for found in boxes
+        for box in found.values()
+    ]
+
+    def run(*args: Any) -> Any:
+        tensors: list[Any] = []
+
+        def note(leaf: Any) -> Any:
+            if not tf.is_tensor(leaf):
+                return leaf
+            tensors.append(leaf)
+            return _Place(len(tensors) - 1)
+
+        places = map_arrays(note, args)
+
+        def on_arrays(*arrays: Any) -> list[Any]:
+            result = fn(*map_arrays(lambda x: arrays[x] if type(x) is _Place else x, places))
+            results = (result,) if len(spaces) == 1 else result or ()
+            leaves = [flatten(value) for value in results]
+            return [leaf[path] for leaf, found in zip(leaves, boxes, strict=True) for path in found]
+
+        flat = iter(call(on_arrays, tensors, outputs))
+        values = tuple([unflatten({path: next(flat) for path in found}) for found in boxes])
+        return None if not values else values[0] if len(values) == 1 else values
+
+    return run
+
+
+class _Place(int):
+    """Stands for a tensor among arguments that are none."""
+
+    __slots__ = ()

@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from rlg.backends.numpy.recurrent import ScanRecurrent
 from rlg.backends.tf import images, shapes, tape
 from rlg.backends.tf.optimizer import TFOptimizer
+from rlg.backends.tf.priorities import TFPriorities
 from rlg.backends.tf.regions import TFRegions
 from rlg.backends.tf.state import TFState
 from rlg.errors import BackendError
@@ -20,7 +22,7 @@ from rlg.graph.core.ops import Size, Tensor, Variable
 from rlg.graph.core.randomness import Stream
 
 
-class TFOps(TFState, TFOptimizer, TFRegions):
+class TFOps(TFState, TFPriorities, TFOptimizer, TFRegions, ScanRecurrent):
     """The contract of `rlg.graph.core.ops` on TensorFlow; one instance per component."""
 
     # Draws that a plan hands in; without them numbers come from the component's own stream.
@@ -55,6 +57,7 @@ class TFOps(TFState, TFOptimizer, TFRegions):
     squeeze = staticmethod(tf.squeeze)
     concat = staticmethod(tf.concat)
     stack = staticmethod(tf.stack)
+    split = staticmethod(tf.split)
     fold_time = staticmethod(shapes.fold_time)
     unfold_time = staticmethod(shapes.unfold_time)
     flatten = staticmethod(shapes.flatten)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from rlg.backends.entry import Check
 from rlg.backends.executor import Entry, GraphExecutor
+from rlg.backends.hosting import map_arrays
 from rlg.backends.torch import devices
 from rlg.backends.torch.ops import TorchOps
 from rlg.graph.core.define_by_run import Runner
@@ -99,6 +100,17 @@ class TorchExecutor(GraphExecutor):
         runner = Runner(graphs, builder.components, builder.binding, self.from_host, torch.no_grad)
         return self.runner_entry(runner, checks)
 
+    def hosted(self, function: Any, spaces: Sequence[Any]) -> Any:
+        """On the tensors' own memory where they lie on the CPU."""
+
+        def call(*args: Any) -> Any:
+            return map_arrays(self._tensor_of, function(*map_arrays(_array_of, args)))
+
+        return torch.compiler.disable(call) if self.compile else call  # type: ignore[no-untyped-call]
+
+    def _tensor_of(self, value: Any) -> Any:
+        return self.from_host(np.asarray(value))
+
     def check_device(self, device: str) -> str:
         return devices.check(device)
 
@@ -133,12 +145,22 @@ class TorchExecutor(GraphExecutor):
         return array
 
     def read(self, variable: Any) -> NDArray[Any]:
+        if isinstance(variable, np.ndarray):
+            return variable.copy()
         # Kernels are stored in another memory order: hand them out as plain C arrays.
         return np.array(variable.detach().cpu().numpy(), order="C", copy=True)
 
     def write(self, variable: Any, value: NDArray[Any]) -> None:
+        if isinstance(variable, np.ndarray):
+            variable[...] = value
+            return
         with torch.no_grad():
             variable.copy_(_from_numpy(np.asarray(value, order="C")))
+
+
+def _array_of(value: Any) -> Any:
+    """The tensor's own memory; what is no tensor stays as it is."""
+    return value.detach().cpu().numpy() if isinstance(value, torch.Tensor) else value
 
 
 def _from_numpy(array: NDArray[Any]) -> torch.Tensor:

@@ -14,6 +14,8 @@ from torch.nn import functional
 
 from rlg.backends.torch import images
 from rlg.backends.torch.optimizer import TorchOptimizer
+from rlg.backends.torch.priorities import TorchPriorities
+from rlg.backends.torch.recurrent import TorchRecurrent
 from rlg.backends.torch.regions import TorchRegions, tensor_of
 from rlg.backends.torch.state import TorchState
 from rlg.errors import BackendError
@@ -25,7 +27,7 @@ DTYPES: dict[str, torch.dtype] = {name: getattr(torch, name) for name in _NAMES}
 _NAME_OF = {dtype: name for name, dtype in DTYPES.items()}
 
 
-class TorchOps(TorchState, TorchOptimizer, TorchRegions):
+class TorchOps(TorchState, TorchPriorities, TorchOptimizer, TorchRegions, TorchRecurrent):
     """The contract of `rlg.graph.core.ops` on torch; one instance per component."""
 
     # Draws that a plan hands in; without them numbers come from the component's own stream.
@@ -61,6 +63,7 @@ class TorchOps(TorchState, TorchOptimizer, TorchRegions):
     broadcast_to = staticmethod(torch.broadcast_to)
     concat = staticmethod(torch.cat)
     stack = staticmethod(torch.stack)
+    split = staticmethod(torch.chunk)
 
     def constant(self, value: Any, dtype: str) -> Tensor:
         # Tracing sees a numpy array as a tensor already, which torch.tensor would warn about.

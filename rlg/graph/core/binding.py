@@ -22,6 +22,10 @@ class Backend(Protocol):
 
     name: str
     ops_class: type[Any]
+    host_ops_class: type[Any]
+
+    def hosted(self, function: Callable[..., Any], spaces: Sequence[Any]) -> Callable[..., Any]:
+        """A function on numpy values, with these output spaces, as one on tensors."""
 
     def on_device(self, device: str) -> AbstractContextManager[Any]:
         """The context in which variables are made."""
@@ -124,7 +128,8 @@ class Binding:
             )
         component._binding = self
         stream = self.streams[path] = Stream(self.seed, path)
-        component.ops = backend.ops_class(self.devices.of_ops(component), stream)
+        ops_class = backend.host_ops_class if component.on_host else backend.ops_class
+        component.ops = ops_class(self.devices.of_ops(component), stream)
 
     def variable(
         self,

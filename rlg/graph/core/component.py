@@ -33,6 +33,8 @@ class Component:
 
     # Backends that the graph functions run on; a component that wraps nn.Module says ("torch",).
     backends: ClassVar[tuple[str, ...]] = ("numpy", "torch", "tf")
+    # Memories say True: variables and graph functions are numpy's, as a host step of any backend.
+    on_host: ClassVar[bool] = False
     # Set to False on a component that may stay unconnected: then it simply has no variables.
     must_be_complete: bool = True
 

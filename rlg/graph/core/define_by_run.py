@@ -33,6 +33,7 @@ from rlg.graph.core.records import (
     all_nodes,
     bodies_of,
     is_borrowed,
+    is_host_step,
     records_in,
 )
 from rlg.graph.core.runtime import cut_leaves, fold_leaves, snapshot_leaves, unfold_leaves
@@ -184,7 +185,7 @@ class Runner:
             self._feed(node, path)
             self._in_graph_fn = True
             try:
-                outputs = method.function(component, **arguments)
+                outputs = self._function(node, path, arguments)(*arguments.values())
             finally:
                 self._in_graph_fn = False
                 component.ops.feed = None  # type: ignore[attr-defined]
@@ -196,6 +197,15 @@ class Runner:
                 results[index][path] = cut_leaves(component.ops, output) if self._is_cut else output
         merged = tuple(by[()] if template is None else unflatten(by) for by in results)
         return None if not merged else merged[0] if len(merged) == 1 else merged
+
+    def _function(self, node: Call, path: Path, arguments: Mapping[str, Any]) -> Callable[..., Any]:
+        def function(*values: Any) -> Any:
+            named = dict(zip(arguments, values, strict=True))
+            return node.method.function(node.component, **named)
+
+        if not is_host_step(node):
+            return function
+        return self._binding.backend.hosted(function, node.probes[path].outputs)
 
     def _inline(self, node: Inline, values: dict[str, Any]) -> Any:
         spaces = argument_spaces(node)
@@ -224,7 +234,7 @@ class Runner:
 
     # -- draws ------------------------------------------------------------------------------------
     def _feed(self, node: Call, path: Path) -> None:
-        if self._draws and node.probes[path].draws:
+        if self._draws and node.probes[path].draws and not is_host_step(node):
             component: Any = node.component
             component.ops.feed = list(self._draws[-1][_name(node, path)])
 
@@ -239,7 +249,7 @@ class Runner:
     def _draw_all(self, graph: Graph, lead: tuple[Any, ...]) -> dict[str, tuple[Any, ...]]:
         found: dict[str, tuple[Any, ...]] = {}
         for node in graph.nodes:
-            if isinstance(node, Call):
+            if isinstance(node, Call) and not is_host_step(node):
                 for path, probe in node.probes.items():
                     plans = [planned(node, draw, self._binding.streams) for draw in probe.draws]
                     if plans:

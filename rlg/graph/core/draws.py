@@ -11,7 +11,7 @@ from rlg.graph.core.assemble import leaves
 from rlg.graph.core.flow import dims_of, space_of
 from rlg.graph.core.probe import Draw
 from rlg.graph.core.randomness import Stream
-from rlg.graph.core.records import Call, Graph, Scan, all_nodes, records_in
+from rlg.graph.core.records import Call, Graph, Scan, all_nodes, is_host_step, records_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +61,8 @@ def planned(node: Call, draw: Draw, streams: Mapping[str, Stream]) -> PlannedDra
 
 
 def draws_anything(graph: Graph) -> bool:
-    """Whether a graph or a region in it draws random numbers."""
-    calls = (node for node in all_nodes(graph) if isinstance(node, Call))
+    """Whether a graph or a region in it draws random numbers before it runs: host steps don't."""
+    calls = (n for n in all_nodes(graph) if isinstance(n, Call) and not is_host_step(n))
     return any(probe.draws for node in calls for probe in node.probes.values())
 
 

@@ -40,6 +40,16 @@ class DryOps:
         shape = (*self.shape_of(rows), *self.shape_of(variable)[1:])
         self._check_write("scatter_rows", variable, values, shape)
 
+    def priority_set(
+        self: Any, sums: Any, mins: Any, rows: Any, values: Any, update: bool = False
+    ) -> None:
+        if self.dtype_of(rows) != "int64":
+            raise SpaceError(f"priority_set takes int64 rows, these are {self.dtype_of(rows)}")
+        self._check_write("priority_set", sums, values, self.shape_of(rows))
+
+    def require(self, condition: Any, message: str) -> None:
+        """Nothing is true of zeros yet."""
+
     def _check_write(
         self: Any, what: str, variable: Any, value: Any, shape: tuple[int, ...]
     ) -> None:

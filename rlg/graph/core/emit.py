@@ -6,10 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from rlg.graph.core.assemble import leaves
 from rlg.graph.core.draws import PlannedDraw, draws_anything, length_of, planned
 from rlg.graph.core.flow import argument_spaces, fold, space_of, split
-from rlg.graph.core.liveness import live_nodes, needs_gradient
+from rlg.graph.core.liveness import all_summaries, live_nodes, needs_gradient
 from rlg.graph.core.records import (
     Call,
     Cond,
@@ -22,11 +24,12 @@ from rlg.graph.core.records import (
     Tree,
     Variables,
     is_borrowed,
+    is_host_step,
     records_in,
 )
 from rlg.graph.core.runtime import cut_leaves, fold_leaves, snapshot_leaves, unfold_leaves
 from rlg.graph.core.writer import SourceWriter, identifier, source_of
-from rlg.graph.spaces import Space, path_name, unflatten
+from rlg.graph.spaces import Space, unflatten
 
 if TYPE_CHECKING:
     from rlg.graph.core.plan import Lowering
@@ -167,7 +170,7 @@ class Emitter(SourceWriter):
             self.calls += 1
             arguments, like = self._arguments(node, path)
             self._feed(node, path)
-            call = f"{function}({', '.join(arguments)})"
+            call = f"{self._hosted(node, path, function)}({', '.join(arguments)})"
             names = [self._temporary() for _ in node.outputs]
             targets = f"{', '.join(names)} = " if names else ""
             label = f"{component.path}.{method.name}" if method.name != "call" else component.path
@@ -184,6 +187,13 @@ class Emitter(SourceWriter):
                 self._line(f"{name} = {self._names[id(record)]}")
                 self._names[id(record)] = name
             self._devices[id(record)] = self._binding.devices.of_ops(component)
+
+    def _hosted(self, node: Call, path: Path, function: str) -> str:
+        """A function on numpy values as one on the backend's tensors."""
+        if not is_host_step(node) or self._lowering.from_host is np.asarray:
+            return function  # On arrays there is nothing to convert.
+        hosted = self._binding.backend.hosted(self.globals[function], node.probes[path].outputs)
+        return self._global(f"host_{function}", hosted, ("host", id(node), path))
 
     def _spaced(self, space: Space) -> str:
         """The last argument of `fold` and `unfold`: which leaves of a container have time."""
@@ -335,13 +345,14 @@ class Emitter(SourceWriter):
     def _feed(self, node: Call, path: Path) -> None:
         """In static graphs and in regions a function finds its draws in `ops.feed`."""
         draws = node.probes[path].draws
-        if not draws or not (self._lowering.feeds or self._regions):
+        if not draws or not (self._lowering.feeds or self._regions) or is_host_step(node):
             return
         texts = [self._draw(planned(node, draw, self._binding.streams)) for draw in draws]
         self._line(f"{self._ops(node.component)}.feed = [{', '.join(texts)}]")
 
     def _unfeed(self, node: Call, path: Path) -> None:
-        if node.probes[path].draws and (self._lowering.feeds or self._regions):
+        draws = node.probes[path].draws and not is_host_step(node)
+        if draws and (self._lowering.feeds or self._regions):
             self._line(f"{self._ops(node.component)}.feed = None")
 
     def _draw(self, draw: PlannedDraw) -> str:
@@ -382,16 +393,6 @@ class Emitter(SourceWriter):
     def _close_region(self) -> None:
         self._depth -= 1
         self._regions.pop()
-
-
-def all_summaries(graph: Graph) -> list[tuple[str, str, Tree]]:
-    """The summaries of a graph and of the split methods in it, tagged by leaf."""
-    found = list(graph.summaries)
-    for node in graph.nodes:
-        for path, body in node.bodies.items() if isinstance(node, Inline) else ():
-            suffix = f"/{path_name(path)}" if path else ""
-            found += [(f"{tag}{suffix}", kind, tree) for tag, kind, tree in all_summaries(body)]
-    return found
 
 
 def _has_fold(space: Space) -> bool:

@@ -70,7 +70,7 @@ def call(node: Call, prober: Prober) -> None:
             found[index][path] = unfold(space, ranks) if ranks else space
         for rank, name in probe.sizes.items():
             sizes[rank] = None if name is None else node.arguments[name]
-    if mark.spaces is not None:
+    if mark.spaces is not None and not mark.keeps_time:
         # Declared outputs may have another length in time (slices): nobody may rely on the inputs'.
         sizes["T"] = None
     dims = {**dims_of(node), **sizes}

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rlg.graph.core.records import Call, Graph, Node, Tree, all_nodes, bodies_of, records_in
+from rlg.graph.core.records import (
+    Call,
+    Graph,
+    Inline,
+    Node,
+    Tree,
+    all_nodes,
+    bodies_of,
+    records_in,
+)
+from rlg.graph.spaces import path_name
 
 
 def live_nodes(graph: Graph, extra: Iterable[Tree] = ()) -> list[Node]:
@@ -39,6 +49,16 @@ def needs_gradient(graph: Graph) -> set[Node]:
         found.add(node)
         found.update(_inside(node))
         waiting.extend(record.node for record in node.inputs() if record.node is not None)
+    return found
+
+
+def all_summaries(graph: Graph) -> list[tuple[str, str, Tree]]:
+    """The summaries of a graph and of the split methods in it, tagged by leaf."""
+    found = list(graph.summaries)
+    for node in graph.nodes:
+        for path, body in node.bodies.items() if isinstance(node, Inline) else ():
+            suffix = f"/{path_name(path)}" if path else ""
+            found += [(f"{tag}{suffix}", kind, tree) for tag, kind, tree in all_summaries(body)]
     return found
 
 

@@ -44,6 +44,7 @@ class Mark:
     fold_time: bool = False
     outputs: Callable[[Any], int] | int | None = None
     spaces: Callable[..., Any] | None = None
+    keeps_time: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +139,7 @@ def graph_fn(
     fold_time: bool = False,
     outputs: Callable[[Any], int] | int | None = None,
     spaces: Callable[..., Any] | None = None,
+    keeps_time: bool = False,
 ) -> Callable[[F], F]: ...
 def graph_fn(
     function: F | None = None,
@@ -147,11 +149,13 @@ def graph_fn(
     fold_time: bool = False,
     outputs: Callable[[Any], int] | int | None = None,
     spaces: Callable[..., Any] | None = None,
+    keeps_time: bool = False,
 ) -> Any:
     """Marks a graph function: numerical code against `self.ops`, written once for all backends.
 
     `split` calls it once per leaf of nested inputs, `fold_time` merges batch and time around it,
-    `spaces(self, **input_spaces)` declares the output spaces instead of a dry run.
+    `spaces(self, **input_spaces)` declares the output spaces instead of a dry run; with
+    `keeps_time` the time in them is as long as that of the inputs.
     """
     return _decorate(
         function,
@@ -160,14 +164,18 @@ def graph_fn(
         fold_time=fold_time,
         outputs=outputs,
         spaces=spaces,
+        keeps_time=keeps_time,
     )
 
 
 def host_fn(
     *, spaces: Callable[..., Any], outputs: Callable[[Any], int] | int | None = None
-) -> Any:
+) -> Callable[[F], F]:
     """Marks Python on numpy values (environments, queues, cv2); it declares its output spaces."""
-    return _decorate(None, is_graph_fn=True, is_host=True, spaces=spaces, outputs=outputs)
+    decorate: Callable[[F], F] = _decorate(
+        None, is_graph_fn=True, is_host=True, spaces=spaces, outputs=outputs
+    )
+    return decorate
 
 
 def mark_of(function: Any) -> Mark | None:

@@ -58,6 +58,9 @@ class Ops(Protocol):
     def broadcast_to(self, x: Tensor, shape: Sequence[Size]) -> Tensor: ...
     def concat(self, xs: Sequence[Tensor], axis: int) -> Tensor: ...
     def stack(self, xs: Sequence[Tensor], axis: int) -> Tensor: ...
+    def split(self, x: Tensor, parts: int, axis: int) -> Sequence[Tensor]:
+        """Equal parts of an axis, which must divide; cheaper to differentiate than slices."""
+
     def flip(self, x: Tensor, axis: int) -> Tensor: ...
     def fold_time(self, x: Tensor) -> Tensor:
         """Merges the two leading axes into one."""
@@ -117,6 +120,9 @@ class Ops(Protocol):
     def argmax(self, x: Tensor, axis: int) -> Tensor:
         """The first largest index, int64."""
 
+    def argsort(self, x: Tensor, axis: int) -> Tensor:
+        """Indices that sort upwards, int64; equal values keep their order."""
+
     def cumsum(self, x: Tensor, axis: int) -> Tensor: ...
     def logsumexp(self, x: Tensor, axis: int, keepdims: bool = False) -> Tensor: ...
     def softmax(self, x: Tensor, axis: int = -1) -> Tensor: ...
@@ -140,6 +146,19 @@ class Ops(Protocol):
     def max_pool2d(
         self, x: Tensor, size: tuple[int, int], stride: tuple[int, int], padding: str
     ) -> Tensor: ...
+
+    def lstm_step(
+        self, x: Tensor, recurrent: Tensor, c: Tensor, h: Tensor, resets: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """The next c and h: i, j, f, o = x + h @ recurrent; c = sigmoid(f) c + sigmoid(i) tanh(j);
+        h = sigmoid(o) tanh(c). x [B, 4U]; recurrent [U, 4U]; c, h [B, U]; bool resets [B] clear c
+        and h first.
+        """
+
+    def lstm(
+        self, x: Tensor, recurrent: Tensor, c: Tensor, h: Tensor, resets: Tensor | None = None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """`lstm_step` over time-major x [T, B, 4U], resets [T, B]: all h, and the last c and h."""
 
     # -- picking ----------------------------------------------------------------------------------
     def take_rows(self, x: Tensor, rows: Tensor) -> Tensor:
@@ -168,6 +187,21 @@ class Ops(Protocol):
     def assign_add(self, variable: Variable, value: Tensor) -> None: ...
     def scatter_rows(self, variable: Variable, rows: Tensor, values: Tensor) -> None:
         """variable[rows] = values along the leading axis; of equal rows the last one wins."""
+
+    def priority_set(
+        self, sums: Variable, mins: Variable, rows: Tensor, values: Tensor, update: bool = False
+    ) -> None:
+        """Writes leaves of a sum and a min tree (float64 [2L], root at 1, leaves from L on).
+
+        Of equal rows the last one wins; a leaf of 0 is empty, and as a minimum the largest float64.
+        An `update` leaves empty leaves empty.
+        """
+
+    def priority_draw(self, sums: Variable, prefixes: Tensor) -> Tensor:
+        """The leaves where running sums pass the prefixes (float64 [n]); never an empty one."""
+
+    def require(self, condition: Tensor, message: str) -> None:
+        """Raises ExecutionError when a call finds `condition` (a scalar bool) false."""
 
     def value_of(self, variable: Variable) -> Tensor:
         """A snapshot of a variable that later assignments don't change."""

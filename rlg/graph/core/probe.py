@@ -160,7 +160,7 @@ class Prober:
             return space
         lengths = {"B": BATCH[run], "T": TIME[run], "F": FOLDED[run]}
         shape = (*(lengths[rank] for rank in space.ranks), *space.shape)
-        key = (str(ops.device), shape, space.dtype)
+        key = (type(ops), str(ops.device), shape, space.dtype)
         if key not in self._zeros:
             self._zeros[key] = ops.zeros(shape, space.dtype)
         return self._zeros[key]
@@ -183,7 +183,8 @@ class Prober:
         component.ops = dry
         mode, self._switch.active = self._switch.active, Guard(component, method)
         try:
-            return types.MethodType(method.function, component)(**values)
+            with np.errstate(all="ignore"):  # Zeros have no logarithm, and need none.
+                return types.MethodType(method.function, component)(**values)
         except RLGError as error:
             if isinstance(error, AssemblyError):
                 raise

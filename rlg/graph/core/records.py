@@ -282,6 +282,11 @@ def bodies_of(node: Node) -> list[Graph]:
     return list(node.bodies.values()) if isinstance(node, Inline) else []
 
 
+def is_host_step(node: Call) -> bool:
+    """Whether a call takes numpy values; it then draws from its own stream when it runs."""
+    return node.component.on_host or node.method.mark.is_host
+
+
 def all_nodes(graph: Graph) -> Iterator[Node]:
     """All nodes of a graph and of the regions in it, in program order."""
     for node in graph.nodes:

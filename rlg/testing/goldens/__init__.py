@@ -7,10 +7,24 @@ gradients are finite, its spec makes it again.
 """
 
 from rlg.testing.goldens.golden import Golden
+from rlg.testing.goldens.layers import LAYERS
+from rlg.testing.goldens.losses import LOSSES
+from rlg.testing.goldens.memories import MEMORIES
+from rlg.testing.goldens.optimizers import OPTIMIZERS
+from rlg.testing.goldens.policies import POLICIES
+from rlg.testing.goldens.preprocessing import PREPROCESSING
 from rlg.testing.goldens.proof import PROOF
+from rlg.testing.goldens.schedules import SCHEDULES
 
 GOLDENS: list[Golden] = [
     *PROOF,
+    *MEMORIES,
+    *LAYERS,
+    *PREPROCESSING,
+    *POLICIES,
+    *SCHEDULES,
+    *LOSSES,
+    *OPTIMIZERS,
 ]
 
 __all__ = ["GOLDENS", "Golden"]

@@ -25,8 +25,9 @@ class Adam(Optimizer):
         max_grad_norm: float | None = None,
         clip_value: float | None = None,
         average: Any = None,
+        clip_norm: float | None = None,
     ) -> None:
-        super().__init__(learning_rate, max_grad_norm, clip_value, average)
+        super().__init__(learning_rate, max_grad_norm, clip_value, average, clip_norm)
         self.beta1 = beta1
         self.beta2 = beta2
         self.epsilon = epsilon
@@ -38,7 +39,9 @@ class Adam(Optimizer):
         self._step = self.variable("step")
 
     @graph_fn
-    def descend(self, variables: Tensor, gradients: Tensor) -> None:
+    def descend(
+        self, variables: Tensor, gradients: Tensor, learning_rate: Tensor | None = None
+    ) -> None:
         keys = list(variables)
         self.ops.adam(
             [variables[key] for key in keys],
@@ -46,7 +49,7 @@ class Adam(Optimizer):
             [self._first[key] for key in keys],
             [self._second[key] for key in keys],
             self._step,
-            learning_rate=self.learning_rate,
+            learning_rate=self.learning_rate if learning_rate is None else learning_rate,
             beta1=self.beta1,
             beta2=self.beta2,
             epsilon=self.epsilon,

@@ -14,9 +14,11 @@ class Optimizer(Component):
     """Changes variables against the gradients of a loss.
 
     loss: one number; variables: a Dict of variables, from `component.variables()`; gradients: a
-    Dict of equal keys and shapes. Clipping is part of `apply`: `max_grad_norm` bounds the norm of
-    all gradients together (Pascanu et al., 2013, by torch's formula), `clip_value` each number.
-    `average` is a component with `average(gradients)`: replicas put theirs between the two.
+    Dict of equal keys and shapes; learning_rate: one number, from a schedule or the host (None: the
+    constant of the constructor). Clipping is part of `apply`: `max_grad_norm` bounds the norm of
+    all gradients together (Pascanu et al., 2013, by torch's formula), `clip_norm` that of each
+    variable's gradient, `clip_value` each number. `average` is a component with
+    `average(gradients)`: replicas put theirs between the two.
     """
 
     def __init__(
@@ -25,26 +27,35 @@ class Optimizer(Component):
         max_grad_norm: float | None = None,
         clip_value: float | None = None,
         average: Any = None,
+        clip_norm: float | None = None,
     ) -> None:
         self.learning_rate = learning_rate
         self.max_grad_norm = max_grad_norm
         self.clip_value = clip_value
+        self.clip_norm = clip_norm
         self.average = None if average is None else make(average)
 
-    def create_variables(self, *, variables: Space) -> None:
+    def create_variables(self, *, variables: Space, learning_rate: Space | None = None) -> None:
         if self.learning_rate < 0:
             raise ComponentError(
                 f"{self.path}: learning_rate is {self.learning_rate}; give a positive one."
             )
-        if self.max_grad_norm is not None and self.clip_value is not None:
-            raise ComponentError(
-                f"{self.path}: max_grad_norm is {self.max_grad_norm} and clip_value "
-                f"{self.clip_value}. Choose one of them."
-            )
+        limits = {
+            name: getattr(self, name) for name in ("max_grad_norm", "clip_norm", "clip_value")
+        }
+        chosen = {name: limit for name, limit in limits.items() if limit is not None}
+        if len(chosen) > 1 or any(limit <= 0 for limit in chosen.values()):
+            said = " and ".join(f"{name} is {limit}" for name, limit in chosen.items())
+            raise ComponentError(f"{self.path}: {said}. Choose one of them, above 0.")
         if not isinstance(variables, Dict):
             raise SpaceError(
                 f"{self.path}: `variables` is {variables}; hand in a component's variables: "
                 "optimizer.step(loss, self.policy.variables())."
+            )
+        if learning_rate is not None and not _is_number(learning_rate):
+            raise SpaceError(
+                f"{self.path}: `learning_rate` is {learning_rate}; give one float: "
+                "FloatBox(ranks='')."
             )
         self._boxes = {key: box for key, box in variables.items() if isinstance(box, Box)}
         self.create_slots()
@@ -52,22 +63,26 @@ class Optimizer(Component):
     def create_slots(self) -> None:
         """Makes what an optimizer remembers."""
 
-    def slot(self, name: str) -> dict[str, Variable]:
-        """One zero variable beside each variable, in its layout."""
+    def slot(self, name: str, value: float = 0.0) -> dict[str, Variable]:
+        """One variable beside each variable, in its layout, that starts from one value."""
         return {
             key: self.variable(
-                f"{name}/{key}", box.shape, dtype=box.dtype, kernel=len(box.shape) == 4
+                f"{name}/{key}",
+                box.shape,
+                dtype=box.dtype,
+                value=value,
+                kernel=len(box.shape) == 4,
             )
             for key, box in self._boxes.items()
         }
 
     @api
-    def step(self, loss: Any, variables: Any) -> Any:
+    def step(self, loss: Any, variables: Any, learning_rate: Any = None) -> Any:
         """Descends once; gives the global norm of the gradients before clipping."""
         gradients = self.gradients(loss, variables)
         if self.average is not None:
             gradients = self.average.average(gradients)
-        return self.apply(variables, gradients)
+        return self.apply(variables, gradients, learning_rate)
 
     @api
     @graph_fn
@@ -76,14 +91,16 @@ class Optimizer(Component):
         return self.ops.gradients(loss, variables)
 
     @api
-    def apply(self, variables: Any, gradients: Any) -> Any:
+    def apply(self, variables: Any, gradients: Any, learning_rate: Any = None) -> Any:
         """Clips and descends; gives the global norm before clipping."""
         norm = self.global_norm(gradients)
         if self.max_grad_norm is not None:
-            gradients = self.clip_norm(gradients, norm)
+            gradients = self.clip_global_norm(gradients, norm)
+        elif self.clip_norm is not None:
+            gradients = self.clip_norms(gradients)
         elif self.clip_value is not None:
             gradients = self.clip_values(gradients)
-        self.descend(variables, gradients)
+        self.descend(variables, gradients, learning_rate)
         return norm
 
     @graph_fn
@@ -92,9 +109,18 @@ class Optimizer(Component):
         return ops.sqrt(sum(ops.sum(ops.square(gradient)) for gradient in gradients.values()))
 
     @graph_fn
-    def clip_norm(self, gradients: Tensor, norm: Tensor) -> Tensor:
+    def clip_global_norm(self, gradients: Tensor, norm: Tensor) -> Tensor:
         factor = self.ops.clip(self.max_grad_norm / (norm + 1e-6), 0.0, 1.0)
         return {key: gradient * factor for key, gradient in gradients.items()}
+
+    @graph_fn
+    def clip_norms(self, gradients: Tensor) -> Tensor:
+        ops, limit = self.ops, self.clip_norm
+        clipped = {}
+        for key, gradient in gradients.items():
+            norm = ops.sqrt(ops.sum(ops.square(gradient)))
+            clipped[key] = gradient * ops.clip(limit / (norm + 1e-6), 0.0, 1.0)
+        return clipped
 
     @graph_fn
     def clip_values(self, gradients: Tensor) -> Tensor:
@@ -103,6 +129,19 @@ class Optimizer(Component):
         return {key: ops.clip(gradient, -limit, limit) for key, gradient in gradients.items()}
 
     @graph_fn
-    def descend(self, variables: Tensor, gradients: Tensor) -> None:
+    def descend(
+        self, variables: Tensor, gradients: Tensor, learning_rate: Tensor | None = None
+    ) -> None:
         """Changes the variables; each optimizer has its own way."""
         raise NotImplementedError
+
+    def rate(self, learning_rate: Tensor | None, like: Tensor) -> Tensor:
+        """The rate to multiply gradients like this one with."""
+        if learning_rate is None:
+            return self.learning_rate
+        return self.ops.cast(learning_rate, self.ops.dtype_of(like))
+
+
+def _is_number(space: Space) -> bool:
+    is_float = isinstance(space, Box) and space.kind == "float"
+    return is_float and not space.ranks and not space.shape  # type: ignore[attr-defined]

@@ -27,8 +27,9 @@ class RMSProp(Optimizer):
         max_grad_norm: float | None = None,
         clip_value: float | None = None,
         average: Any = None,
+        clip_norm: float | None = None,
     ) -> None:
-        super().__init__(learning_rate, max_grad_norm, clip_value, average)
+        super().__init__(learning_rate, max_grad_norm, clip_value, average, clip_norm)
         self.alpha = alpha
         self.epsilon = epsilon
         self.momentum = momentum
@@ -43,14 +44,16 @@ class RMSProp(Optimizer):
             self._velocity = self.slot("velocity")
 
     @graph_fn
-    def descend(self, variables: Tensor, gradients: Tensor) -> None:
+    def descend(
+        self, variables: Tensor, gradients: Tensor, learning_rate: Tensor | None = None
+    ) -> None:
         ops = self.ops
         for key, variable in variables.items():
             change = gradients[key] / self._root(key, gradients[key])
             if self.momentum:
                 change = self.momentum * self._velocity[key] + change
                 ops.assign(self._velocity[key], change)
-            ops.assign_add(variable, -self.learning_rate * change)
+            ops.assign_add(variable, -self.rate(learning_rate, change) * change)
 
     def _root(self, key: str, gradient: Tensor) -> Tensor:
         """The running root mean square, with this gradient in it."""

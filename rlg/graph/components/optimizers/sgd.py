@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from rlg.errors import ComponentError
 from rlg.graph import Tensor, graph_fn
 from rlg.graph.components.optimizers.optimizer import Optimizer
 
 
 class SGD(Optimizer):
-    """Stochastic gradient descent, with Polyak's momentum by torch's formula.
+    """Stochastic gradient descent, with Polyak's or Nesterov's momentum by torch's formula.
 
     Slot, with momentum only: `velocity`.
     """
@@ -21,20 +22,32 @@ class SGD(Optimizer):
         max_grad_norm: float | None = None,
         clip_value: float | None = None,
         average: Any = None,
+        clip_norm: float | None = None,
+        nesterov: bool = False,
     ) -> None:
-        super().__init__(learning_rate, max_grad_norm, clip_value, average)
+        super().__init__(learning_rate, max_grad_norm, clip_value, average, clip_norm)
         self.momentum = momentum
+        self.nesterov = nesterov
+        if nesterov and not momentum:
+            raise ComponentError(
+                f"{self.path_or_name}: nesterov looks ahead by the momentum, which is {momentum}. "
+                "Give a momentum above 0, such as 0.9."
+            )
 
     def create_slots(self) -> None:
         if self.momentum:
             self._velocity = self.slot("velocity")
 
     @graph_fn
-    def descend(self, variables: Tensor, gradients: Tensor) -> None:
+    def descend(
+        self, variables: Tensor, gradients: Tensor, learning_rate: Tensor | None = None
+    ) -> None:
         ops = self.ops
         for key, variable in variables.items():
             change = gradients[key]
             if self.momentum:
                 change = self.momentum * self._velocity[key] + change
                 ops.assign(self._velocity[key], change)
-            ops.assign_add(variable, -self.learning_rate * change)
+                if self.nesterov:
+                    change = gradients[key] + self.momentum * change
+            ops.assign_add(variable, -self.rate(learning_rate, change) * change)

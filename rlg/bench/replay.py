@@ -1,0 +1,156 @@
+"""Prioritized replay against cpprb: `python -m rlg.bench.replay`.
+
+One cycle inserts 64 records with priorities, samples 512 with importance weights and updates their
+priorities, through `execute` with numpy in and out. Both sides hold full memories and take turns in
+one process. Atari: stacks of four 84x84 frames; ours keeps each frame once, cpprb both stacks.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from rlg.backends.executor import GraphExecutor, make_executor
+from rlg.bench.timing import Comparison, compare
+from rlg.graph.components.memories.frames import FrameReplay
+from rlg.graph.components.memories.prioritized import PrioritizedReplay
+from rlg.graph.spaces import BoolBox, Box, Dict, FloatBox, IntBox
+
+INSERT, SAMPLE = 64, 512
+ALPHA, BETA = 0.6, 0.4
+MISSING = "cpprb is missing: pip install 'rlg[peers]' -c constraints.txt"
+Cycle = Callable[[], object]
+
+
+def record_space(shape: tuple[int, ...], dtype: str) -> Dict:
+    """Transitions of one observation shape."""
+    return Dict(
+        states=Box(shape, dtype),
+        actions=IntBox(6),
+        rewards=FloatBox(),
+        terminals=BoolBox(),
+        next_states=Box(shape, dtype),
+    )
+
+
+SMALL, ATARI = record_space((4,), "float32"), record_space((84, 84, 4), "uint8")
+
+
+def our_cycle(executor: GraphExecutor, records: dict[str, Any]) -> Cycle:
+    """The cycle through an executor."""
+    rng = np.random.default_rng(0)
+    priorities = rng.random(INSERT, dtype=np.float32)
+    td_errors = rng.random(SAMPLE, dtype=np.float32)
+    beta, execute = np.asarray(BETA, np.float32), executor.execute
+
+    def cycle() -> None:
+        execute("insert", records, priorities)
+        _, rows, _ = execute("sample", SAMPLE, beta)
+        execute("update", rows, td_errors)
+
+    return cycle
+
+
+def their_cycle(memory: Any, records: dict[str, Any]) -> Cycle:
+    """The same with cpprb."""
+    rng = np.random.default_rng(0)
+    priorities = rng.random(INSERT, dtype=np.float32)
+    td_errors = rng.random(SAMPLE, dtype=np.float32)
+
+    def cycle() -> None:
+        memory.add(**records, priorities=priorities)
+        sample = memory.sample(SAMPLE, beta=BETA)
+        memory.update_priorities(sample["indexes"], td_errors)
+
+    return cycle
+
+
+def make_cpprb(space: Dict, capacity: int) -> Any:
+    """A prioritized buffer of cpprb with the same columns, or None where it isn't installed."""
+    try:
+        from cpprb import PrioritizedReplayBuffer
+    except ImportError:
+        return None
+    columns = {
+        str(name): {"shape": box.shape or 1, "dtype": box.dtype}
+        for (name,), box in space.flatten().items()
+    }
+    return PrioritizedReplayBuffer(capacity, columns, alpha=ALPHA)
+
+
+def make_ours(memory: Any, space: Dict, backend: str, capacity: int) -> GraphExecutor:
+    """A built memory."""
+    executor = make_executor(backend)
+    numbers = FloatBox()
+    spaces = {"records": space, "priorities": numbers, "td_errors": numbers}
+    rows, beta = IntBox(capacity), FloatBox(0.0, 1.0, ranks="")
+    executor.build(memory, {**spaces, "rows": rows, "beta": beta})
+    return executor
+
+
+def fill(insert: Callable[..., object], space: Dict, capacity: int, step: int) -> dict[str, Any]:
+    """Fills a memory and gives the records that the cycle inserts."""
+    rng = np.random.default_rng(1)
+    records: dict[str, Any] = space.sample(0, step)
+    records["terminals"] = np.zeros(step, bool)
+    for _ in range(capacity // step + 1):
+        insert(records, rng.random(step, dtype=np.float32) + 0.01)
+    return {name: column[:INSERT] for name, column in records.items()}
+
+
+def measure(kind: str, backend: str, capacity: int, pairs: int) -> tuple[Comparison, float | None]:
+    """Ours against cpprb's, and for images how many frames ours keeps for each transition."""
+    is_atari = kind == "atari"
+    space = ATARI if is_atari else SMALL
+    theirs = make_cpprb(space, capacity)
+    if theirs is None:
+        raise SystemExit(MISSING)
+    memory: Any = (
+        FrameReplay(capacity, INSERT, alpha=ALPHA)
+        if is_atari
+        else PrioritizedReplay(capacity, alpha=ALPHA)
+    )
+    ours = make_ours(memory, space, backend, capacity)
+    step = INSERT if is_atari else min(capacity, 5000)
+    records = fill(lambda r, p: ours.execute("insert", r, p), space, capacity, step)
+    fill(lambda r, p: theirs.add(**r, priorities=p), space, capacity, step)
+    found = compare(our_cycle(ours, records), their_cycle(theirs, records), pairs=pairs, block=0.05)
+    frames = memory.buffer_size / float(ours.execute("size")) if is_atari else None
+    return found, frames
+
+
+def main() -> None:
+    """Prints the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--backends", nargs="+", default=["numpy", "torch", "tf"])
+    parser.add_argument("--capacities", nargs="+", type=int, default=[10_000, 100_000, 1_000_000])
+    parser.add_argument("--atari", type=int, default=20_000, help="capacity; 0 leaves it out")
+    parser.add_argument("--pairs", type=int, default=15)
+    options = parser.parse_args()
+    table = Table(title=f"Insert {INSERT}, sample {SAMPLE}, update {SAMPLE}, against cpprb")
+    for column in ("records", "capacity", "backend", "ours ms", "cpprb ms", "ratio", "frames"):
+        table.add_column(column, justify="left" if column in ("records", "backend") else "right")
+    runs = [("small", capacity) for capacity in options.capacities]
+    runs += [("atari", options.atari)] if options.atari else []
+    for kind, capacity in runs:
+        for backend in options.backends:
+            found, frames = measure(kind, backend, capacity, options.pairs)
+            table.add_row(
+                kind,
+                f"{capacity:,}",
+                backend,
+                f"{found.ours * 1e3:.3f}",
+                f"{found.theirs * 1e3:.3f}",
+                str(found),
+                "" if frames is None else f"{frames:.2f}",
+            )
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    main()

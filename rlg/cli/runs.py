@@ -1,0 +1,73 @@
+"""Commands on a run's folder: `rlg resume` and `rlg eval`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rlg.errors import SpecError
+
+Folder = Annotated[Path, typer.Argument(help="The folder that `rlg train` named.")]
+Step = Annotated[
+    str | None, typer.Option("--checkpoint", help="Its step; the newest intact one if left out.")
+]
+
+
+def resume(
+    folder: Folder,
+    overrides: Annotated[
+        list[str] | None, typer.Argument(help="Changes: total_timesteps=100000 backend=tf.")
+    ] = None,
+    checkpoint: Step = None,
+    config_dir: Annotated[Path | None, typer.Option(help="Your own YAML files.")] = None,
+) -> int:
+    """Go on with a run: rlg resume outputs/... total_timesteps=100000."""
+    check_run(folder)
+    step = _step(checkpoint)
+    from rlg.cli.changes import changes_of
+
+    changes = changes_of(folder, overrides or [], config_dir)
+    from rlg.api.run import resume as go_on
+    from rlg.cli.summary import print_outcome
+
+    outcome = go_on(folder, checkpoint=step, changes=changes)
+    print_outcome(outcome)
+    return outcome.exit_code
+
+
+def evaluate(
+    folder: Folder,
+    episodes: Annotated[int, typer.Option(min=1, help="How many to play.")] = 20,
+    checkpoint: Step = None,
+) -> int:
+    """Play episodes without exploration: rlg eval outputs/... --episodes 100."""
+    check_run(folder)
+    step = _step(checkpoint)
+    from rlg.api.run import evaluate_run
+    from rlg.cli.summary import describe
+
+    print(describe(evaluate_run(folder, episodes=episodes, checkpoint=step)))
+    return 0
+
+
+def check_run(folder: Path) -> None:
+    """Refuses a folder without a run."""
+    if not (folder / "config.yaml").is_file() or not (folder / "status.json").is_file():
+        raise SpecError(
+            f"{folder}: no run folder, it has no config.yaml and status.json. Give the folder that "
+            "`rlg train` named, such as outputs/2030-01-31/12-00-00_dqn_cartpole_s0."
+        )
+
+
+def _step(name: str | None) -> int | None:
+    if name is None:
+        return None
+    from rlg.errors import CheckpointError
+    from rlg.tracking.checkpoints import step_of
+
+    try:
+        return step_of(name)
+    except CheckpointError as error:
+        raise SpecError(f"--checkpoint: {error}") from None

@@ -1,0 +1,38 @@
+"""Adam whose weights decay apart from the gradients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rlg.graph.components.optimizers.adam import Adam
+
+
+class AdamW(Adam):
+    """Loshchilov and Hutter (2019), by torch's formula and with its defaults.
+
+    Slots: as Adam's.
+    """
+
+    def __init__(
+        self,
+        learning_rate: float = 1e-3,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-8,
+        weight_decay: float = 1e-2,
+        max_grad_norm: float | None = None,
+        clip_value: float | None = None,
+        average: Any = None,
+        clip_norm: float | None = None,
+    ) -> None:
+        super().__init__(
+            learning_rate,
+            beta1,
+            beta2,
+            epsilon,
+            weight_decay,
+            max_grad_norm,
+            clip_value,
+            average,
+            clip_norm,
+        )

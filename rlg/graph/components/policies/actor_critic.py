@@ -1,0 +1,78 @@
+"""Policies that also judge states."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rlg.graph import Component, Static, api
+from rlg.graph.components.policies.policy import Policy
+from rlg.graph.registry import make
+
+
+class ActorCritic(Policy):
+    """A policy with a value function: on the same features, or with `separate` on its own network.
+
+    states, actions, masks: see Policy; log_probs, entropy, values: [B]. `value_network` is a spec
+    for the separate network, by default the policy's; its initial weights differ.
+    """
+
+    def __init__(
+        self,
+        network: Any,
+        action_space: Any,
+        head: Any = "action_head",
+        value_head: Any = "value_head",
+        separate: bool = False,
+        value_network: Any = None,
+    ) -> None:
+        spec = network if value_network is None else value_network
+        super().__init__(network, action_space, head)
+        self.value_head = make(value_head)
+        self.separate = separate or value_network is not None
+        self.value_network: Any = None
+        if self.separate:
+            is_same = spec is network and isinstance(network, Component)
+            self.value_network = network.copy("value_network") if is_same else make(spec)
+
+    @api
+    def act(self, states: Any, explore: Static[bool] = True, masks: Any = None) -> Any:
+        """Actions as they are learned from (before `clip`), their log-probabilities, and values."""
+        features = self.network.call(states)
+        parameters = self.head.parameters(features, masks)
+        values = self._values(states, features)
+        if explore:
+            actions, log_probs = self.distribution.sample_log_prob(parameters)
+            return actions, log_probs, values
+        actions = self.distribution.mode(parameters)
+        return actions, self.distribution.log_prob(parameters, actions), values
+
+    @api
+    def evaluate(self, states: Any, actions: Any, masks: Any = None) -> Any:
+        """Log-probabilities of these actions, entropy, and values."""
+        features = self.network.call(states)
+        parameters = self.head.parameters(features, masks)
+        log_probs = self.distribution.log_prob(parameters, actions)
+        return log_probs, self.distribution.entropy(parameters), self._values(states, features)
+
+    @api
+    def values(self, states: Any) -> Any:
+        network = self.value_network if self.separate else self.network
+        return self.value_head.call(network.call(states))
+
+    def _values(self, states: Any, features: Any) -> Any:
+        if self.separate:
+            return self.values(states)
+        return self.value_head.call(features)
+
+
+class SharedValuePolicy(ActorCritic):
+    """An actor-critic whose value function always works on the policy's features."""
+
+    def __init__(
+        self,
+        network: Any,
+        action_space: Any,
+        head: Any = "action_head",
+        value_head: Any = "value_head",
+    ) -> None:
+        super().__init__(network, action_space, head, value_head)

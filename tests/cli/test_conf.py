@@ -1,0 +1,94 @@
+"""Every packaged file composes, is accepted, and lists the keys of what it configures."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+from hydra import compose, initialize_config_module
+from omegaconf import OmegaConf
+
+from rlg.api.config.backends import backend_arguments
+from rlg.api.config.groups import groups
+from rlg.api.config.keys import known_keys
+from rlg.api.config.validate import validate
+
+CONF = Path(str(files("rlg.conf")))
+FILES = sorted(path.relative_to(CONF).as_posix() for path in CONF.rglob("*.yaml"))
+CHOICES = [f"{Path(name).parent}={Path(name).stem}" for name in FILES if "/" in name]
+
+
+def composed(*overrides: str) -> dict:
+    with initialize_config_module("rlg.conf", version_base="1.3"):
+        config = compose("train", overrides=list(overrides))
+        return OmegaConf.to_container(config, resolve=True)
+
+
+def test_groups_are_the_folders_of_conf():
+    found = [f"{group}={option}" for group, options in groups().items() for option in options]
+    assert sorted(found) == sorted(CHOICES)
+    assert len(CHOICES) > 15
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+def test_every_option_composes_and_is_accepted(choice):
+    config = composed(choice, *(["env=pong"] if choice.endswith("nature_cnn") else []))
+    checked = validate(config)
+    assert validate(checked) == checked
+
+
+@pytest.mark.parametrize("choice", [c for c in CHOICES if not c.startswith("experiment=")])
+def test_every_key_of_an_option_is_known(choice):
+    group = choice.partition("=")[0]
+    section = composed(choice)[group]
+    assert set(section) <= set(keys_of(group, section))
+
+
+@pytest.mark.parametrize("choice", ["agent=dqn", "env=pong", "backend=torch", "backend=tf"])
+def test_an_option_lists_every_key_that_there_is(choice):
+    group = choice.partition("=")[0]
+    section = composed(choice)[group]
+    assert set(section) == set(keys_of(group, section))
+
+
+def keys_of(group: str, section: dict) -> list[str]:
+    if group == "backend":
+        return ["type", *backend_arguments(section["type"])]
+    return known_keys(group, section)
+
+
+def test_nothing_but_defaults_is_added_to_a_configuration():
+    config = composed()
+    checked = validate(config)
+    for name, section in config.items():
+        if isinstance(section, dict):
+            assert {key: checked[name][key] for key in section} == section
+        else:
+            assert checked[name] == section
+    assert checked["env"]["max_episode_steps"] == 500
+
+
+def test_an_image_environment_brings_its_network_and_memory():
+    config = composed("env=pong")
+    assert config["network"]["type"] == "nature_cnn"
+    assert config["memory"]["buffer_size"] == 20_000
+
+
+def test_the_command_line_wins_over_environment_and_experiment():
+    config = composed("experiment=pong_dqn", "memory=replay", "network=mlp", "agent.batch_size=7")
+    assert config["network"]["type"] == "mlp"
+    assert config["agent"]["batch_size"] == 7
+    assert config["agent"]["target_update_interval"] == 1_000
+    assert composed("experiment=pong_dqn", "env=breakout")["env"]["name"] == "breakout"
+
+
+def test_the_users_folder_is_searched_first(rlg, folder):
+    (folder / "mine/env").mkdir(parents=True)
+    (folder / "mine/env/cartpole.yaml").write_text("name: cartpole\nnum_envs: 3\n")
+    (folder / "mine/env/my_env.yaml").write_text("name: Acrobot-v1\nnum_envs: 5\n")
+    assert "num_envs: 3\n" in rlg("train", "--config-dir", "mine", "--cfg", "job").out
+    assert "num_envs: 5\n" in rlg("train", "--config-dir", "mine", "env=my_env", "--cfg", "job").out
+    assert "num_envs: 8\n" in rlg("train", "--cfg", "job").out
+    wrong = rlg("train", "--config-dir", "mine", "env=my_emv")
+    assert "Did you mean 'my_env'?" in wrong.err

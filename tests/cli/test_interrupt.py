@@ -1,0 +1,44 @@
+"""Ctrl-C: the run is saved, says 130, and goes on where it stopped."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+
+from tests.cli.conftest import PROGRAM, TINY
+
+LONG = [*TINY, "total_timesteps=100_000_000", "logger.interval=500", "hydra.run.dir=run"]
+
+
+def test_an_interrupted_run_is_saved_and_resumed(rlg, folder):
+    words = [PROGRAM, "train", *LONG]
+    with subprocess.Popen(words, cwd=folder, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            wait_for(folder / "run/metrics.jsonl", process)
+            process.send_signal(signal.SIGINT)
+            out, _ = process.communicate(timeout=30)
+        finally:
+            process.kill()
+    assert process.returncode == 130
+    assert "interrupted, saved: " in out
+    assert "rlg resume run\n" in out
+    status = json.loads((folder / "run/status.json").read_text())
+    assert (status["state"], status["exit_code"]) == ("interrupted", 130)
+    steps = status["steps"]
+    assert (folder / f"run/checkpoints/step-{steps:09}").is_dir()
+
+    resumed = rlg("resume", "run", f"total_timesteps={steps + 100}")
+    assert resumed.code == 0, resumed.err
+    assert f"(resumed at {steps:,})" in resumed.out
+    assert json.loads((folder / "run/status.json").read_text())["state"] == "done"
+
+
+def wait_for(path, process) -> None:
+    """Until something was logged: then the run is in its loop."""
+    until = time.monotonic() + 40
+    while not path.exists() or not path.stat().st_size:
+        assert process.poll() is None, "the run ended too early"
+        assert time.monotonic() < until, "the run doesn't log"
+        time.sleep(0.05)

@@ -1,0 +1,150 @@
+"""What people mistype: exit code 2 and one line that names the cause and what was meant."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+# command line -> what its line must say
+COMPOSITION = {
+    # groups and their options
+    "train agent=dqnn": ["agent=dqnn", "Did you mean 'dqn'?"],
+    "train agent=DQN": ["agent=DQN", "Did you mean 'dqn'?"],
+    "train env=cartpol": ["env=cartpol", "Did you mean 'cartpole'?", "acrobot"],
+    "train backend=tf-graph": ["Did you mean 'tf_graph'?"],
+    "train experiment=pong": ["experiment=pong", "Did you mean 'pong_dqn'?"],
+    "train hydra/launcher=foo": ["hydra/launcher=foo", "basic, joblib"],
+    "train memory=5": ["memory=5", "replay"],
+    "train memory=": ["Options of memory: replay"],
+    "train agent=null": ["agent=null"],
+    "train +experiment=pong_dqn": ["experiment", "Leave out the +"],
+    "train env@x=pong": ["env@x", "env=..."],
+    "train foo/bar=3": ["foo/bar", "Groups: agent"],
+    "train -m agent=dqn,foo seed=1,2": ["agent=foo", "Options of agent: dqn"],
+    # keys
+    "train agnt=dqn": ["agnt", "Did you mean 'agent'?"],
+    "train memory.bufer_size=3": ["Did you mean 'memory.buffer_size'?"],
+    "train learning_rate=1e-3": ["Did you mean 'optimizer.learning_rate'?"],
+    "train agent.learning_rate=1e-3": ["Did you mean 'optimizer.learning_rate'?"],
+    "train env.max_episode_steps=9": ["+env.max_episode_steps=..."],
+    "train agent.gamma.x=3": ["agent.gamma is one value"],
+    "train network.units.foo=3": ["network.units.foo=3", "'foo'"],
+    "train memory={size:1}": ["memory.size", "buffer_size"],
+    "train +agent.gamma=3": ["agent.gamma", "Leave out the +"],
+    "train ~agent.gama": ["~agent.gama", "Did you mean 'agent.gamma'?"],
+    # grammar
+    "train cartpole": ["'cartpole' is no key=value", "Did you mean env=cartpole?"],
+    "train agent": ["agent: which one?", "dqn"],
+    "train network.units=[64": ["network.units=[64", "Close brackets"],
+    "train agent.tau='a": ["agent.tau='a", "quotes"],
+    "train =5": ["=5: it has no key"],
+    "train seed=1,2": ["seed=1,2", "Add -m", "seed=[1,2]"],
+    "train -m seed=interval(0,1)": ["seed=interval(0,1)", "does not support"],
+    # references
+    "train seed=${foo}": ["seed=${foo}", "'foo' not found"],
+    "train agent.gamma=${oc.env:NOPE}": ["agent.gamma=${oc.env:NOPE}", "'NOPE' not found"],
+    "train agent.gamma=${nope:3}": ["agent.gamma=${nope:3}", "nope"],
+    "train seed=???": ["seed: it has no value"],
+    "train agent.gamma=???": ["agent.gamma: it has no value"],
+    # flags and commands
+    "train --foo": ["rlg train", "--foo"],
+    "train --cfg jobs": ["--cfg", "'jobs'"],
+    "train --cfg job -m": ["-m, --cfg and --info exclude each other"],
+    "train --resolve": ["--cfg job --resolve"],
+    "train --config-dir nowhere": ["--config-dir nowhere", "no such folder"],
+    "train --config-name nothing": ["--config-name nothing"],
+    "trian": ["'trian'", "Did you mean 'train'?"],
+    "resume": ["rlg resume", "folder"],
+    "resume nowhere": ["nowhere", "no run folder"],
+    "eval nowhere": ["nowhere", "no run folder"],
+    "eval nowhere --episodes 0": ["--episodes", "1"],
+}
+
+# These compose; the run's own check refuses them. `test_validate.py` has more of their kind.
+VALUES = {
+    "seed=true": ["seed: true", "a whole number", "seed=0"],
+    "optimizer.learning_rate=fast": ["optimizer.learning_rate: 'fast'", "a number", "0.001"],
+    "agent.gamma=1.5": ["agent.gamma", "1.5", "from 0 to 1"],
+    "memory.buffer_size=-5": ["memory.buffer_size", "-5", "1 or more"],
+    "env.name=cartpol": ["env", "'cartpol'", "Did you mean 'cartpole'?"],
+    "backend.type=numpy": ["backend.type", "can't train", "backend=torch"],
+    "network.activation=rel": ["Did you mean 'relu'?"],
+    "plugins=[not_there]": ["plugins", "not_there"],
+    "+agent.gama=0.9": ["agent.gama", "Did you mean 'gamma'?"],
+    "~env": ["env", "missing"],
+    "network=nature_cnn": ["network=mlp", "cartpole"],
+    "env=pong network=mlp": ["network=nature_cnn", "pong"],
+    "env.name=pendulum": ["agent=dqn with env=pendulum", "discrete"],
+}
+
+
+def the_line(result) -> str:
+    lines = result.err.splitlines()
+    assert result.code == 2, result
+    assert len(lines) == 1, result.err
+    assert lines[0].startswith("rlg: error: ")
+    assert "Traceback" not in result.out + result.err
+    return lines[0]
+
+
+@pytest.mark.parametrize("line", COMPOSITION)
+def test_a_mistyped_command_gets_one_line_that_says_what_to_type(rlg, line):
+    message = the_line(rlg(*line.split()))
+    assert [part for part in COMPOSITION[line] if part not in message] == [], message
+
+
+@pytest.mark.parametrize("words", VALUES)
+def test_a_wrong_value_gets_one_line_that_names_its_key(rlg, words):
+    message = the_line(rlg("train", *words.split()))
+    assert [part for part in VALUES[words] if part not in message] == [], message
+
+
+def test_the_folder_of_a_refused_configuration_says_so(rlg, folder):
+    message = the_line(rlg("train", "agent.gamma=2", "hydra.run.dir=here"))
+    status = json.loads((folder / "here/status.json").read_text())
+    assert (status["state"], status["exit_code"], status["steps"]) == ("failed", 2, 0)
+    assert message.endswith(status["error"])
+
+
+def test_a_broken_yaml_file_is_named(rlg, folder):
+    (folder / "mine/env").mkdir(parents=True)
+    (folder / "mine/env/odd.yaml").write_text("name: [cartpole\n")
+    message = the_line(rlg("train", "--config-dir", "mine", "env=odd"))
+    assert "odd.yaml" in message
+
+
+@pytest.mark.parametrize("words", [["--traceback"], []])
+def test_the_traceback_is_there_for_those_who_ask(rlg, monkeypatch, words):
+    if not words:
+        monkeypatch.setenv("HYDRA_FULL_ERROR", "1")
+    result = rlg("train", "seed=x", *words)
+    assert result.code == 2
+    assert "Traceback" in result.err
+    assert result.err.splitlines()[-1].startswith("rlg: error: seed: 'x'")
+
+
+def test_an_unexpected_error_is_one_line_too_and_exits_1(rlg, monkeypatch):
+    def broken(*_, **__):
+        raise ZeroDivisionError("oh")
+
+    monkeypatch.setattr("rlg.api.run.train", broken)
+    result = rlg("train")
+    assert result.code == 1
+    assert result.err == (
+        "rlg: error: ZeroDivisionError: oh. Add --traceback to see where it comes from.\n"
+    )
+
+
+def test_a_folder_that_cannot_be_made_exits_1(rlg, folder):
+    (folder / "file").write_text("")
+    result = rlg("train", "hydra.run.dir=file/run")
+    assert result.code == 1
+    assert result.err.startswith("rlg: error: ")
+    assert len(result.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("line", ["train agent=dqnn", "train memory.buffer_size=-5"])
+def test_a_process_of_its_own_says_the_same(process, line):
+    message = the_line(process(*line.split()))
+    assert "Did you mean 'dqn'?" in message or "memory.buffer_size: it is -5" in message

@@ -1,0 +1,131 @@
+"""`rlg train`, `rlg resume` and `rlg eval` on tiny runs."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import yaml
+
+from tests.cli.conftest import TINY
+
+FILES = {
+    ".hydra",
+    ".lock",
+    "checkpoints",
+    "config.yaml",
+    "graph.svg",
+    "meta.json",
+    "metrics.jsonl",
+    "progress.csv",
+    "status.json",
+    "tb",
+}
+
+
+@pytest.mark.parametrize("backend", ["torch", "tf", "tf_graph"])
+def test_a_run_leaves_everything_behind_and_says_what_to_type_next(rlg, folder, backend):
+    # TensorFlow's threads can't be set again in a process that has used it.
+    result = rlg("train", *TINY, f"backend={backend}", "backend.threads=null", "seed=3")
+    assert result.code == 0, result.err
+    run = result.folder
+    assert run.parts[0] == "outputs"
+    assert run.name.endswith("_dqn_cartpole_s3")
+    assert {path.name for path in run.iterdir()} == FILES
+    assert [path.name for path in (run / "checkpoints").iterdir()] == ["step-000000640"]
+    status = json.loads((run / "status.json").read_text())
+    assert (status["state"], status["exit_code"], status["steps"]) == ("done", 0, 640)
+    assert json.loads((run / "meta.json").read_text())["command"][:2] == ["rlg", "train"]
+    assert "done: 640 steps, 36 updates" in result.out
+    assert f"{status['last_evaluation']['mean_reward']:.2f}" in result.out
+    for command in (f"rlg eval {run}", f"rlg resume {run}", f"tensorboard --logdir {run}"):
+        assert command in result.out
+    config = yaml.safe_load((run / "config.yaml").read_text())
+    assert config["seed"] == 3
+    assert config["env"]["max_episode_steps"] == 500
+
+
+def test_a_finished_run_is_evaluated_and_resumed(rlg):
+    run = rlg("train", *TINY).folder
+    played = rlg("eval", str(run), "--episodes", "3", "--checkpoint", "step-000000640")
+    assert played.code == 0
+    assert played.out.startswith("mean reward ")
+    assert "over 3 episodes" in played.out
+
+    refused = rlg("resume", str(run))
+    assert refused.code == 2
+    assert "total_timesteps=..." in refused.err
+
+    resumed = rlg("resume", str(run), "total_timesteps=1000", "backend.define_by_run=true")
+    assert resumed.code == 0, resumed.err
+    assert "done: 1,024 steps (resumed at 640)" in resumed.out
+
+
+def test_a_run_goes_on_with_another_backend(rlg):
+    run = rlg("train", *TINY).folder
+    resumed = rlg("resume", str(run), "total_timesteps=1000", "backend=tf", "backend.threads=null")
+    assert resumed.code == 0, resumed.err
+    assert "done: 1,024 steps (resumed at 640)" in resumed.out
+
+
+def test_a_resumed_run_refuses_what_its_checkpoints_cannot_follow(rlg):
+    run = str(rlg("train", *TINY).folder)
+    cases = {
+        "network.units=[8]": "network: a resumed run can't change it",
+        "env=acrobot": "env: a resumed run can't change it",
+        "seed=5": "seed: a resumed run can't change it",
+        "experiment=pong_dqn": "experiment: it is for new runs",
+        "backend=tff": "Did you mean 'tf'?",
+        "total_timestep=2000": "Did you mean 'total_timesteps'?",
+        "agent.learning_rate=1": "Did you mean 'optimizer.learning_rate'?",
+        "total_timesteps=[": "Close brackets",
+        "total_timesteps=1,2": "one value each",
+        "total_timesteps=x": "total_timesteps: 'x'",
+        "seed=${foo}": "'foo' not found",
+    }
+    for word, part in cases.items():
+        result = rlg("resume", run, word)
+        assert (result.code, len(result.err.splitlines())) == (2, 1), result.err
+        assert part in result.err
+    missing = rlg("resume", run, "total_timesteps=2000", "--checkpoint", "77")
+    assert missing.code == 1
+    assert "step-000000640" in missing.err
+    assert rlg("resume", run, "--checkpoint", "last").code == 2
+
+
+def test_a_folder_that_holds_a_run_is_not_overwritten(rlg, folder):
+    where = "hydra.run.dir=run"
+    assert rlg("train", *TINY, where, "agent.gamma=7").code == 2
+    assert rlg("train", *TINY, where).code == 0  # a refused configuration leaves no run
+    again = rlg("train", *TINY, where)
+    assert again.code == 2
+    assert "run holds a run already" in again.err
+    assert json.loads((folder / "run/status.json").read_text())["state"] == "done"
+
+
+def test_an_environment_that_fails_in_a_run_exits_1(rlg, folder, monkeypatch):
+    monkeypatch.syspath_prepend(str(folder))
+    (folder / "rlg_test_plugin.py").write_text(PLUGIN)
+    result = rlg("train", *TINY, "plugins=[rlg_test_plugin]", "env.name=Breaking-v0")
+    assert result.code == 1
+    (line,) = [line for line in result.err.splitlines() if line.startswith("rlg: error:")]
+    assert "RuntimeError: the pole broke" in line
+    (status,) = folder.glob("outputs/*/*/status.json")
+    assert json.loads(status.read_text())["state"] == "failed"
+
+
+PLUGIN = """
+import gymnasium
+from gymnasium.envs.classic_control.cartpole import CartPoleEnv
+
+class Breaking(CartPoleEnv):
+    steps = 0
+
+    def step(self, action):
+        self.steps += 1
+        if self.steps > 50:
+            raise RuntimeError("the pole broke")
+        return super().step(action)
+
+gymnasium.register("Breaking-v0", Breaking)
+"""

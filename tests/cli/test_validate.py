@@ -1,0 +1,171 @@
+"""`validate`: what it accepts, converts and completes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import pytest
+import yaml
+from hydra import compose, initialize_config_module
+from omegaconf import DictConfig, OmegaConf
+
+from rlg.api.config.validate import validate
+from rlg.api.config.values import converted
+from rlg.errors import SpecError
+
+# change of the packaged configuration -> what its error must say
+REFUSED = {
+    # types
+    "seed=1.5": ["seed: 1.5", "a whole number"],
+    "total_timesteps=many": ["total_timesteps: 'many'", "total_timesteps=50000"],
+    "agent.double=maybe": ["agent.double: 'maybe'", "true or false"],
+    "network.units=64": ["network.units: 64", "a list", "network.units=[64,64]"],
+    "network.units=[64,wide]": ["network.units: [64, 'wide']", "a whole number"],
+    # ranges
+    "seed=-1": ["seed", "-1"],
+    "total_timesteps=0": ["total_timesteps", "1 or more"],
+    "agent.batch_size=0": ["agent.batch_size", "1 or more"],
+    "optimizer.learning_rate=0": ["optimizer.learning_rate", "positive"],
+    "env.num_envs=0": ["env.num_envs", "1 or more"],
+    "evaluation.episodes=0": ["evaluation.episodes", "1 or more"],
+    "checkpoint.keep=0": ["checkpoint.keep", "1 or more"],
+    "logger.interval=-1": ["logger.interval", "0 or more"],
+    "network.units=[]": ["network", "no layers"],
+    # names
+    "optimizer.type=adm": ["optimizer.type", "Did you mean 'adam'?"],
+    "agent.type=dqm": ["agent.type", "Did you mean 'dqn'?"],
+    "backend.type=pytorch": ["backend.type", "Did you mean 'torch'?"],
+    "executor.type=ray": ["executor.type", "local"],
+    # keys that were added by force
+    "agnt=dqn": ["agnt", "Did you mean 'agent'?"],
+    "env.max_episode_step=9": ["Did you mean 'max_episode_steps'?"],
+    "env.seed=3": ["env.seed", "seed=3"],
+    "agent.memory=replay": ["agent.memory", "memory=..."],
+}
+
+
+def config(**changes: Any) -> dict[str, Any]:
+    smallest = {"agent": {"type": "dqn"}, "env": {"name": "cartpole"}, "network": {"type": "mlp"}}
+    return {**smallest, **changes}
+
+
+@pytest.mark.parametrize(
+    ("value", "annotation", "expected"),
+    [
+        (3, int, 3),
+        (1e5, int, 100_000),
+        ("1e5", int, 100_000),
+        (3, float, 3.0),
+        ("1e-3", float, 0.001),
+        (None, float | None, None),
+        ("2.5e-4", float | None, 0.00025),
+        (7, int | None, 7),
+        (True, bool, True),
+        ("relu", str | None, "relu"),
+        ((1, 2.0), Sequence[int], [1, 2]),
+        (4, int | Sequence[int], 4),
+        ([4, 4], int | Sequence[int], [4, 4]),
+        ({"type": "zeros"}, str | Mapping[str, Any], {"type": "zeros"}),
+        ("a", Literal["a", "b"], "a"),
+        ((1, {"a": (2,)}), Any, [1, {"a": [2]}]),
+    ],
+)
+def test_values_are_converted_to_what_the_signature_says(value, annotation, expected):
+    found = converted(value, annotation, "key")
+    assert found == expected
+    assert type(found) is type(expected)
+
+
+@pytest.mark.parametrize(
+    ("value", "annotation"),
+    [
+        (True, int),
+        (False, float),
+        (1.5, int),
+        ("1.5", int),
+        ("fast", float),
+        (float("nan"), float),
+        (None, int),
+        (1, bool),
+        ("true", bool),
+        (3, str),
+        ("ab", Sequence[int]),
+        ([1, "x"], Sequence[int]),
+        ([], Mapping[str, Any]),
+        ("c", Literal["a", "b"]),
+        ([1], int | None),
+    ],
+)
+def test_other_values_are_refused_with_key_and_example(value, annotation):
+    with pytest.raises(SpecError, match=r"^some\.key: .* Write for example some\.key="):
+        converted(value, annotation, "some.key")
+
+
+def test_the_smallest_configuration_is_completed_and_plain():
+    found = validate(config())
+    assert found == yaml.safe_load(yaml.safe_dump(found))
+    assert validate(found) == found
+    assert found["memory"] == {"type": "replay", "buffer_size": 100_000}
+    assert found["network"]["units"] == [64, 64]
+    assert found["optimizer"]["learning_rate"] == 0.001
+    assert found["backend"]["type"] == "torch"
+    assert found["env"]["num_envs"] == 1
+    assert found["checkpoint"] == {"interval": 25_000, "keep": 2, "memory": True}
+
+
+def test_numbers_written_as_text_or_floats_are_numbers_afterwards():
+    found = validate(
+        config(total_timesteps=1e5, optimizer={"type": "adam", "learning_rate": "1e-3"})
+    )
+    assert found["total_timesteps"] == 100_000
+    assert isinstance(found["total_timesteps"], int)
+    assert found["optimizer"]["learning_rate"] == 0.001
+
+
+def test_specs_inside_of_specs_are_checked_and_completed():
+    layers = [{"type": "dense", "units": "16"}, {"type": "stack", "layers": [{"type": "flatten"}]}]
+    found = validate(config(network={"type": "stack", "layers": layers}))
+    assert found["network"]["layers"][0]["units"] == 16
+    assert found["network"]["layers"][0]["bias"] is True
+    layers[1]["layers"][0]["unit"] = 3
+    with pytest.raises(SpecError, match=r"^network\.layers\[1\]\.layers\[0\]\.unit: there is no"):
+        validate(config(network={"type": "stack", "layers": layers}))
+
+
+def test_a_component_may_be_named_alone():
+    assert validate(config(memory="replay"))["memory"]["buffer_size"] == 100_000
+
+
+def test_the_ids_of_gymnasium_keep_their_own_defaults():
+    found = validate(config(env={"name": "Acrobot-v1", "num_envs": 2}))
+    assert found["env"] == {"name": "Acrobot-v1", "num_envs": 2}
+
+
+def test_a_run_without_an_agent_is_refused():
+    with pytest.raises(SpecError, match=r"^agent: the section is missing"):
+        validate({"env": {"name": "cartpole"}})
+
+
+@pytest.mark.parametrize("value", [[1], "dqn", 3])
+def test_a_section_that_is_no_mapping_is_refused(value):
+    with pytest.raises(SpecError, match=r"^agent: .* a section of keys"):
+        validate(config(agent=value))
+
+
+@pytest.fixture(scope="module")
+def packaged() -> DictConfig:
+    """The configuration of `rlg train` without any words."""
+    with initialize_config_module("rlg.conf", version_base="1.3"):
+        return compose("train")
+
+
+@pytest.mark.parametrize("change", REFUSED)
+def test_a_wrong_value_is_refused_with_its_key_and_the_way_out(packaged, change):
+    changed = OmegaConf.merge(
+        OmegaConf.to_container(packaged, resolve=True), OmegaConf.from_dotlist([change])
+    )
+    with pytest.raises(SpecError) as refused:
+        validate(OmegaConf.to_container(changed, resolve=True))
+    message = str(refused.value)
+    assert [part for part in REFUSED[change] if part not in message] == [], message
