@@ -10,8 +10,11 @@ class ReplayMemory(Columns):
     """Keeps the newest `buffer_size` records and samples uniformly: Lin (1992).
 
     records: any nested space with a batch rank; rows: int64 [n], the places of sampled records.
-    Sample only after the first insert: an empty memory gives zeros.
+    Sample only after the first insert: an empty memory gives zeros. It lives on the host: rows are
+    written and gathered on numpy arrays whatever the backend of the rest is.
     """
+
+    on_host = True
 
     @api
     @graph_fn
