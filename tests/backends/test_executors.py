@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from pathlib import Path
 from typing import Any
@@ -165,11 +166,15 @@ def python_calls(function: Any) -> int:
         nonlocal count
         count += event == "call"
 
+    # A collection in between would run finalizers of earlier tests, which are calls too.
+    gc.collect()
+    gc.disable()
     sys.setprofile(note)
     try:
         function()
     finally:
         sys.setprofile(None)
+        gc.enable()
     return count
 
 
