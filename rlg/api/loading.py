@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rlg.api.agents.agent import Agent
-from rlg.api.agents.factory import make_agent
+from rlg.api.agents.factory import agent_of
 from rlg.api.session import build_options
 from rlg.envs import make_env
 from rlg.tracking.checkpoints import CheckpointStore
@@ -20,14 +20,9 @@ def load_agent(
     env = config["env"]
     with make_env(**{**env, "num_envs": 1}) as example:
         spaces = example.observation_space, example.action_space
+    # Only the model is loaded, so the memory need not have room for anything.
     memory = {**config["memory"], "buffer_size": 1}
-    agent = make_agent(
-        {**config["agent"], "total_timesteps": config["total_timesteps"]},
-        *spaces,
-        network=config["network"],
-        memory=memory,
-        optimizer=config["optimizer"],
-    )
+    agent = agent_of({**config, "memory": memory}, *spaces)
     agent.build(build_options(config))
     store = CheckpointStore(folder.checkpoints, read_only=True)
     checkpoint = store.load(step, fallback=step is None, sections=["model"])

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from rlg.api.agents.agent import BuildOptions
-from rlg.api.agents.factory import make_agent
+from rlg.api.agents.factory import agent_of
 from rlg.api.evaluation import Evaluation, evaluate
 from rlg.envs import make_env
 from rlg.execution.local import Iteration, ReplayLoop
@@ -43,14 +43,7 @@ class Session:
         self.total = int(config["total_timesteps"])
         self.seed = int(config["seed"])
         self.env = make_env(**config["env"], seed=self.seed)
-        self.agent = make_agent(
-            {**config["agent"], "total_timesteps": self.total},
-            self.env.observation_space,
-            self.env.action_space,
-            network=config["network"],
-            memory=config["memory"],
-            optimizer=config["optimizer"],
-        )
+        self.agent = agent_of(config, self.env.observation_space, self.env.action_space)
         self.build_statistics = self.agent.build(build_options(config))
         self.loop = ReplayLoop(self.agent, self.env)  # type: ignore[arg-type]
         self.intervals = Intervals(

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlg.backends.entry import Check, make_check
-from rlg.backends.hosting import LOWERING, host_entry, is_hosted
+from rlg.backends.hosting import LOWERING, host_entry, is_hosted, map_arrays
 from rlg.backends.numpy.ops import NumpyOps
 from rlg.errors import BackendError, ExecutionError
 from rlg.graph.core.assemble import Fresh
@@ -347,21 +347,11 @@ class GraphExecutor:
 
     def to_tensors(self, tree: Any) -> Any:
         """`from_host` on every leaf."""
-        if isinstance(tree, Mapping):
-            return {key: self.to_tensors(value) for key, value in tree.items()}
-        if isinstance(tree, tuple):
-            return tuple(self.to_tensors(value) for value in tree)
-        return self.from_host(tree)
+        return map_arrays(self.from_host, tree)
 
     def to_arrays(self, tree: Any) -> Any:
         """`to_host` on every leaf."""
-        if tree is None:
-            return None
-        if isinstance(tree, Mapping):
-            return {key: self.to_arrays(value) for key, value in tree.items()}
-        if isinstance(tree, tuple):
-            return tuple(self.to_arrays(value) for value in tree)
-        return self.to_host(tree)
+        return map_arrays(self.to_host, tree)
 
 
 def _key(calls: Sequence[tuple[Component, Method, dict[str, Any]]]) -> Any:

@@ -32,3 +32,10 @@ def make_agent(
     words = dict(spec)
     cls = agent_class(words.pop("type"))
     return cls(observation_space, action_space, **parts, **words)
+
+
+def agent_of(config: Mapping[str, Any], observation_space: Space, action_space: Space) -> Agent:
+    """The agent of a run's whole configuration."""
+    spec = {**config["agent"], "total_timesteps": int(config["total_timesteps"])}
+    parts = {name: config[name] for name in ("network", "memory", "optimizer")}
+    return make_agent(spec, observation_space, action_space, **parts)

@@ -151,11 +151,10 @@ class Builder:
         """The space that was given for an argument of a root's API method."""
         space = self.spaces.get(f"{method.name}.{name}", self.spaces.get(name))
         if not isinstance(space, Space):
-            at_hand = ", ".join(f"{key}={value}" for key, value in self.spaces.items())
             raise BuildError(
                 f"{self._owner(method).path}.{method.name}: no space was given for `{name}`, so "
-                "it must "
-                f"stay None. Given: {at_hand}. Add '{name}' to the input spaces."
+                f"it must stay None. Given: {diagnose.at_hand(self.spaces)}. Add '{name}' to the "
+                "input spaces."
             )
         return space
 

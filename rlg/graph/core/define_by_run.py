@@ -11,7 +11,7 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from rlg.errors import ExecutionError
-from rlg.graph.core.assemble import leaves
+from rlg.graph.core.assemble import fill, leaves
 from rlg.graph.core.binding import Binding
 from rlg.graph.core.component import Component
 from rlg.graph.core.draws import PlannedDraw, draws_anything, length_of, planned
@@ -223,14 +223,14 @@ class Runner:
                     _unfolded(node.component.ops, value, record.space, like)
                     for value, record in zip(leaves(output), outer, strict=True)
                 )
-                output = _refill(output, flat)
+                output = fill(output, flat)
             by_path[path] = output
         if template is None:
             return by_path[()]
         first = next(iter(by_path.values()))
         count = len(leaves(first))
         joined = [unflatten({p: leaves(o)[i] for p, o in by_path.items()}) for i in range(count)]
-        return _refill(first, iter(joined))
+        return fill(first, iter(joined))
 
     # -- draws ------------------------------------------------------------------------------------
     def _feed(self, node: Call, path: Path) -> None:
@@ -308,13 +308,3 @@ def _unfolded(ops: Any, value: Any, space: Space | None, like: Any) -> Any:
     assert space is not None
     is_folded = any(box.ranks == "F" for box in space.flatten().values())
     return unfold_leaves(ops, value, like, space) if is_folded else value
-
-
-def _refill(tree: Any, values: Iterator[Any]) -> Any:
-    if tree is None:
-        return None
-    if isinstance(tree, Mapping):
-        return {key: _refill(value, values) for key, value in tree.items()}
-    if isinstance(tree, tuple):
-        return tuple(_refill(value, values) for value in tree)
-    return next(values)

@@ -50,7 +50,7 @@ def check_given(
             if parameter.kind == TENSOR and parameter.is_required and not isinstance(given, Space):
                 raise BuildError(
                     f"{where}: the space of `{parameter.name}` is missing. Given: "
-                    f"{_at_hand(spaces)}. Add "
+                    f"{at_hand(spaces)}. Add "
                     f"'{parameter.name}' to the input spaces, or leave the method out with "
                     "apis=[...]."
                 )
@@ -103,7 +103,7 @@ def naming(component: Component, spaces: Mapping[str, Space | None]) -> Iterator
     except Exception as error:
         raise BuildError(
             f"{component.path}.create_variables: {type(error).__name__}: {error}. Spaces at hand: "
-            f"{_at_hand(spaces)}."
+            f"{at_hand(spaces)}."
         ) from error
 
 
@@ -140,7 +140,7 @@ def unbuilt(pending: Sequence[Node], sites: Sequence[Site], dead: Sequence[Site]
             path = site.component.path
             return BuildError(
                 f"{path}: its argument `{argument}` is never fed: no API method that is built "
-                f"calls {path} with it. Spaces at hand: {_at_hand(_fed(site))}. Call it, remove "
+                f"calls {path} with it. Spaces at hand: {at_hand(_fed(site))}. Call it, remove "
                 "the component, or set must_be_complete=False on it if it may stay unconnected."
             )
     labels = ", ".join(sorted({node.label for node in pending})[:5])
@@ -199,5 +199,6 @@ def _first_argument(component: Component) -> str | None:
     return None
 
 
-def _at_hand(spaces: Mapping[str, Any]) -> str:
+def at_hand(spaces: Mapping[str, Any]) -> str:
+    """`name=space, ...`, or `none`."""
     return ", ".join(f"{name}={space}" for name, space in spaces.items()) or "none"
