@@ -28,7 +28,16 @@ def set_by_levels(
         ops.scatter_rows(mins, nodes, least)
 
 
-def draw_by_levels(ops: Any, sums: Any, prefixes: Any) -> Any:
+def draw_by_levels(ops: Any, sums: Any, shares: Any) -> tuple[Any, Any]:
+    """One leaf from each part of the total, and its priority."""
+    count = ops.batch_size(shares)
+    total = ops.take_rows(sums, ops.constant(1, "int64"))
+    part = total / ops.sum(ops.ones_like(shares))
+    rows = find_by_levels(ops, sums, (ops.cast(ops.arange(count), "float64") + shares) * part)
+    return rows, ops.take_rows(sums, rows + ops.shape_of(sums)[0] // 2)
+
+
+def find_by_levels(ops: Any, sums: Any, prefixes: Any) -> Any:
     """Walks down from the root, never into an empty half."""
     leaves = ops.shape_of(sums)[0] // 2
     nodes = ops.ones_like(ops.cast(prefixes, "int64"))
@@ -39,3 +48,12 @@ def draw_by_levels(ops: Any, sums: Any, prefixes: Any) -> Any:
         prefixes = ops.where(right, prefixes - left, prefixes)
         nodes = nodes + ops.cast(right, "int64")
     return nodes - leaves
+
+
+def raise_by_parts(ops: Any, largest: Any, errors: Any, epsilon: float, alpha: float) -> Any:
+    """Leaves from errors; one that is no number counts as the largest so far."""
+    sizes = ops.abs(ops.cast(errors, "float32")) + epsilon
+    sizes = ops.where(ops.isfinite(sizes), sizes, largest)
+    leaves = ops.cast(ops.power(sizes, alpha), "float64")
+    ops.assign(largest, ops.maximum(largest, ops.max(sizes)))
+    return leaves

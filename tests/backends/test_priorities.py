@@ -62,7 +62,7 @@ def test_a_tree_equals_a_naive_one(ops, sets, batch, shares):
     if total == 0:
         return
     prefixes = np.array(shares) * total
-    rows = np.asarray(ops.priority_draw(sums, ops.constant(prefixes, "float64")))
+    rows = np.asarray(ops.priority_find(sums, ops.constant(prefixes, "float64")))
     assert (leaves[rows] > 0).all()
     ends = np.cumsum(leaves)
     for prefix, row in zip(prefixes, rows, strict=True):
@@ -74,7 +74,7 @@ def test_a_tree_equals_a_naive_one(ops, sets, batch, shares):
 def test_without_kernels_it_is_the_same_to_the_last_bit(sets, batch, shares):
     def plainly(ops: Any, v: Any, rows: Any, values: Any) -> Any:
         priorities.set_by_levels(ops, v["sums"], v["mins"], rows, values)
-        return priorities.draw_by_levels(ops, v["sums"], ops.constant(shares, "float64"))
+        return priorities.find_by_levels(ops, v["sums"], ops.constant(shares, "float64"))
 
     ops = NumpyOps()
     sums, mins = tree_of(ops, sets, batch)
@@ -86,14 +86,14 @@ def test_without_kernels_it_is_the_same_to_the_last_bit(sets, batch, shares):
         found = plainly(ops, other, rows, values)
     np.testing.assert_array_equal(other["sums"], sums)
     np.testing.assert_array_equal(other["mins"], mins)
-    np.testing.assert_array_equal(found, ops.priority_draw(sums, np.array(shares)))
+    np.testing.assert_array_equal(found, ops.priority_find(sums, np.array(shares)))
 
 
 def test_draws_come_in_proportion_to_priorities():
     """1, 2, 3, 4 of 10: the shares are literals."""
     ops = NumpyOps()
     sums, _ = tree_of(ops, [(0, 1.0), (2, 2.0), (5, 3.0), (7, 4.0)], 4)
-    rows = ops.priority_draw(sums, (np.arange(1000) + 0.5) / 100)
+    rows = ops.priority_find(sums, (np.arange(1000) + 0.5) / 100)
     np.testing.assert_array_equal(np.bincount(rows), [100, 0, 200, 0, 0, 300, 0, 400])
 
 
@@ -113,7 +113,7 @@ def test_numba_is_optional(monkeypatch):
         for ops in (NumpyOps(), TorchOps()):
             sums, mins = tree_of(ops, [(1, 2.0), (6, 3.0), (1, 1.0)], 2)
             checked(np.asarray(sums), np.asarray(mins), naive([(1, 1.0), (6, 3.0)]))
-            rows = ops.priority_draw(sums, ops.constant([0.0, 0.9, 1.0, 3.9], "float64"))
+            rows = ops.priority_find(sums, ops.constant([0.0, 0.9, 1.0, 3.9], "float64"))
             np.testing.assert_array_equal(np.asarray(rows), [1, 1, 6, 6])
     finally:
         monkeypatch.undo()
@@ -155,7 +155,7 @@ def test_torch_compiles_it_by_levels():
 
     def function(rows: Any, values: Any, prefixes: Any) -> Any:
         ops.priority_set(sums, mins, rows, values)
-        return ops.priority_draw(sums, prefixes)
+        return ops.priority_find(sums, prefixes)
 
     compiled = torch.compile(function, backend="eager", fullgraph=True)
     prefixes = torch.tensor([0.5, 4.5], dtype=torch.float64)

@@ -15,7 +15,7 @@ from rlg.backends.numpy.regions import PythonRegions
 from rlg.backends.numpy.state import NumpyState
 from rlg.errors import BackendError
 from rlg.graph.core.ops import Axis, Size
-from rlg.graph.core.randomness import Stream
+from rlg.graph.core.randomness import UNIFORMS, Stream
 
 Array: TypeAlias = Any  # An ndarray, or the scalar that NumPy makes of a 0-d one.
 
@@ -221,8 +221,8 @@ class NumpyOps(NumpyState, NumpyPriorities, NumpyOptimizer, PythonRegions, ScanR
         raise BackendError("gradients: the numpy backend is forward-only; use torch or tf.")
 
     # -- randomness -------------------------------------------------------------------------------
-    def random_uniform(self, shape: Sequence[Size]) -> Array:
-        return self._draw("uniform", shape)
+    def random_uniform(self, shape: Sequence[Size], dtype: str = "float32") -> Array:
+        return self._draw(UNIFORMS[dtype], shape)
 
     def random_normal(self, shape: Sequence[Size]) -> Array:
         return self._draw("normal", shape)

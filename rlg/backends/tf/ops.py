@@ -19,7 +19,7 @@ from rlg.backends.tf.regions import TFRegions
 from rlg.backends.tf.state import TFState
 from rlg.errors import BackendError
 from rlg.graph.core.ops import Size, Tensor, Variable
-from rlg.graph.core.randomness import Stream
+from rlg.graph.core.randomness import UNIFORMS, Stream
 
 
 class TFOps(TFState, TFPriorities, TFOptimizer, TFRegions, ScanRecurrent):
@@ -192,8 +192,8 @@ class TFOps(TFState, TFPriorities, TFOptimizer, TFRegions, ScanRecurrent):
         }
 
     # -- randomness -------------------------------------------------------------------------------
-    def random_uniform(self, shape: Sequence[Size]) -> Tensor:
-        return self._draw("uniform", shape)
+    def random_uniform(self, shape: Sequence[Size], dtype: str = "float32") -> Tensor:
+        return self._draw(UNIFORMS[dtype], shape)
 
     def random_normal(self, shape: Sequence[Size]) -> Tensor:
         return self._draw("normal", shape)

@@ -12,15 +12,21 @@ from rlg.errors import ExecutionError
 
 
 class TFPriorities:
-    """`priority_set`, `priority_draw` and `require` on tensors."""
+    """The operations of prioritized memories on tensors."""
+
+    def priority_raise(self, largest: Any, errors: Any, epsilon: float, alpha: float) -> Any:
+        return priorities.raise_by_parts(self, largest, errors, epsilon, alpha)
 
     def priority_set(
         self, sums: Any, mins: Any, rows: Any, values: Any, update: bool = False
     ) -> None:
         priorities.set_by_levels(self, sums, mins, rows, values, update)
 
-    def priority_draw(self, sums: Any, prefixes: Any) -> Any:
-        return priorities.draw_by_levels(self, sums, prefixes)
+    def priority_find(self, sums: Any, prefixes: Any) -> Any:
+        return priorities.find_by_levels(self, sums, prefixes)
+
+    def priority_draw(self, sums: Any, shares: Any) -> Any:
+        return priorities.draw_by_levels(self, sums, shares)
 
     @staticmethod
     def require(condition: Any, message: str) -> None:

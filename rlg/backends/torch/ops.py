@@ -20,7 +20,7 @@ from rlg.backends.torch.regions import TorchRegions, tensor_of
 from rlg.backends.torch.state import TorchState
 from rlg.errors import BackendError
 from rlg.graph.core.ops import Size
-from rlg.graph.core.randomness import Stream
+from rlg.graph.core.randomness import UNIFORMS, Stream
 
 _NAMES = "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64".split()
 DTYPES: dict[str, torch.dtype] = {name: getattr(torch, name) for name in _NAMES}
@@ -194,8 +194,8 @@ class TorchOps(TorchState, TorchPriorities, TorchOptimizer, TorchRegions, TorchR
         return dict(zip(variables, grads, strict=True))
 
     # -- randomness -------------------------------------------------------------------------------
-    def random_uniform(self, shape: Sequence[Size]) -> Tensor:
-        return self._draw("uniform", shape)
+    def random_uniform(self, shape: Sequence[Size], dtype: str = "float32") -> Tensor:
+        return self._draw(UNIFORMS[dtype], shape)
 
     def random_normal(self, shape: Sequence[Size]) -> Tensor:
         return self._draw("normal", shape)

@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any
 
 from rlg.errors import ComponentError, SpaceError
+from rlg.graph.core.randomness import UNIFORMS
 
 
 @dataclass(slots=True)
@@ -39,6 +40,10 @@ class DryOps:
             raise SpaceError(f"scatter_rows takes int64 rows, these are {self.dtype_of(rows)}")
         shape = (*self.shape_of(rows), *self.shape_of(variable)[1:])
         self._check_write("scatter_rows", variable, values, shape)
+
+    def priority_raise(self: Any, largest: Any, errors: Any, epsilon: float, alpha: float) -> Any:
+        self.recording.writes += 1
+        return self.zeros_like(self.cast(errors, "float64"))
 
     def priority_set(
         self: Any, sums: Any, mins: Any, rows: Any, values: Any, update: bool = False
@@ -82,8 +87,8 @@ class DryOps:
     def variable(self, *args: Any, **kwargs: Any) -> Any:
         raise ComponentError("variables are made in create_variables, not in a graph function")
 
-    def random_uniform(self: Any, shape: Sequence[int]) -> Any:
-        return self.full(self._note("uniform", shape), 0.5, "float32")
+    def random_uniform(self: Any, shape: Sequence[int], dtype: str = "float32") -> Any:
+        return self.full(self._note(UNIFORMS[dtype], shape), 0.5, dtype)
 
     def random_normal(self: Any, shape: Sequence[int]) -> Any:
         return self.full(self._note("normal", shape), 0.0, "float32")

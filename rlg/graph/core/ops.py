@@ -188,6 +188,14 @@ class Ops(Protocol):
     def scatter_rows(self, variable: Variable, rows: Tensor, values: Tensor) -> None:
         """variable[rows] = values along the leading axis; of equal rows the last one wins."""
 
+    def priority_raise(
+        self, largest: Variable, errors: Tensor, epsilon: float, alpha: float
+    ) -> Tensor:
+        """Leaves (|errors| + epsilon)^alpha, float64 [B]; `largest` |errors| + epsilon is kept.
+
+        An error that is no finite number counts as the largest so far.
+        """
+
     def priority_set(
         self, sums: Variable, mins: Variable, rows: Tensor, values: Tensor, update: bool = False
     ) -> None:
@@ -197,8 +205,11 @@ class Ops(Protocol):
         An `update` leaves empty leaves empty.
         """
 
-    def priority_draw(self, sums: Variable, prefixes: Tensor) -> Tensor:
+    def priority_find(self, sums: Variable, prefixes: Tensor) -> Tensor:
         """The leaves where running sums pass the prefixes (float64 [n]); never an empty one."""
+
+    def priority_draw(self, sums: Variable, shares: Tensor) -> tuple[Tensor, Tensor]:
+        """Leaves at `shares` (float64 [n], in [0, 1)) of n equal parts of the sum; their values."""
 
     def require(self, condition: Tensor, message: str) -> None:
         """Raises ExecutionError when a call finds `condition` (a scalar bool) false."""
@@ -228,8 +239,8 @@ class Ops(Protocol):
         """One fused Adam step (AdamW if weight_decay > 0) by torch's formula; counts `step` up."""
 
     # -- randomness: declared here, drawn by one generator per component path ---------------------
-    def random_uniform(self, shape: Sequence[Size]) -> Tensor:
-        """float32 in [0, 1)."""
+    def random_uniform(self, shape: Sequence[Size], dtype: str = "float32") -> Tensor:
+        """In [0, 1); float64 where float32 would be too coarse, as for places in a large tree."""
 
     def random_normal(self, shape: Sequence[Size]) -> Tensor:
         """float32, standard normal."""

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 KINDS = {"uniform": "float32", "normal": "float32", "uniform64": "float64"}
+UNIFORMS = {"float32": "uniform", "float64": "uniform64"}
 
 
 def dtype_of_kind(kind: str) -> str:
@@ -43,7 +44,7 @@ class Stream:
         return self._generator.standard_normal(shape, dtype=np.float32)
 
     def uniform64(self, shape: Sequence[int]) -> NDArray[np.float64]:
-        """float64 in [0, 1) for row indices: float32 would repeat above 2**24 rows."""
+        """float64 in [0, 1), for rows and places in trees: float32 repeats above 2**24 of them."""
         return self._generator.random(shape)
 
     def draw(self, kind: str, shape: Sequence[int]) -> NDArray[Any]:

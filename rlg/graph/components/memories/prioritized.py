@@ -45,11 +45,7 @@ class Prioritized(Component):
     @graph_fn
     def raised(self, td_errors: Tensor) -> Tensor:
         """Leaves from TD errors; one that is no number counts as the largest so far."""
-        ops = self.ops
-        sizes = ops.abs(ops.cast(td_errors, "float32")) + self.epsilon
-        sizes = ops.where(ops.isfinite(sizes), sizes, self._max_priority)
-        ops.assign(self._max_priority, ops.maximum(self._max_priority, ops.max(sizes)))
-        return ops.power(sizes, self.alpha)
+        return self.ops.priority_raise(self._max_priority, td_errors, self.epsilon, self.alpha)
 
     def _weights(self, priorities: Tensor, least: Tensor, beta: Tensor | None) -> Tensor:
         """Number of records and total cancel out; the rarest record has the largest weight."""

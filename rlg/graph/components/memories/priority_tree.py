@@ -11,7 +11,6 @@ from rlg.graph import Component, Size, Tensor, Variable, api, graph_fn
 
 # The minimum of no priorities.
 EMPTY = float(np.finfo(np.float64).max)
-BITS = 2**40
 
 
 class PriorityTree(Component):
@@ -57,19 +56,13 @@ class PriorityTree(Component):
     @graph_fn
     def draw(self, n: Size) -> tuple[Tensor, Tensor]:
         """Rows [n] and their priorities, one from each n-th part of the total: sorted."""
-        ops = self.ops
-        # In 2**-40 parts of a stratum: float32 would give a million rows uneven shares.
-        places = ops.arange(n) * BITS + ops.random_rows((n,), BITS)
-        total = ops.take_rows(self._sums, ops.constant(1, "int64"))
-        prefixes = ops.cast(places, "float64") * (total / (n * BITS))
-        rows = ops.priority_draw(self._sums, prefixes)
-        return rows, ops.take_rows(self._sums, rows + self.leaves)
+        return self.ops.priority_draw(self._sums, self.ops.random_uniform((n,), "float64"))
 
     @api
     @graph_fn
     def find(self, prefixes: Tensor) -> Tensor:
         """The rows [B] where running sums pass `prefixes`, from 0 to the total."""
-        return self.ops.priority_draw(self._sums, self.ops.cast(prefixes, "float64"))
+        return self.ops.priority_find(self._sums, self.ops.cast(prefixes, "float64"))
 
     @api
     @graph_fn
@@ -92,13 +85,16 @@ class PriorityTree(Component):
     @graph_fn
     def total(self) -> Tensor:
         """The sum of all."""
-        return self.ops.take_rows(self._sums, self.ops.constant(1, "int64"))
+        return self._root(self._sums)
 
     @api
     @graph_fn
     def least(self) -> Tensor:
         """The least priority above 0; the largest float64 if there is none."""
-        return self.ops.take_rows(self._mins, self.ops.constant(1, "int64"))
+        return self._root(self._mins)
+
+    def _root(self, tree: Variable) -> Tensor:
+        return self.ops.take_rows(tree, self.ops.constant(1, "int64"))
 
     def _over(
         self,
