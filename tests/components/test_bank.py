@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,22 +23,11 @@ from rlg.graph.components.optimizers.sgd import SGD
 from rlg.graph.spaces import BoolBox, Box, Dict, FloatBox, IntBox, Tuple
 from rlg.testing import ComponentTest
 from rlg.testing.component_test import compare
+from tests import bank
+from tests.bank import Runner
 
-BANK = Path(__file__).parents[1] / "data" / "cases.json"
-CASES = {case["name"]: case for case in json.loads(BANK.read_text(encoding="utf-8"))["cases"]}
-
-Runner = Callable[[str, dict[str, Any]], dict[str, Any]]
 RUNNERS: dict[str, Runner] = {}
-
-
-def runs(name: str) -> Callable[[Runner], Runner]:
-    """Notes which case a function runs: it gives what the case expects, by the same names."""
-
-    def note(runner: Runner) -> Runner:
-        RUNNERS[name] = runner
-        return runner
-
-    return note
+runs = partial(bank.runs, runners=RUNNERS)
 
 
 # -- layers ---------------------------------------------------------------------------------------
@@ -257,15 +244,6 @@ LEFT_OUT = {"square_of_mean"}
 
 @pytest.mark.parametrize("name", RUNNERS)
 def test_case(name, backend):
-    case = CASES[name]
+    case = bank.CASES[name]
     expected = {key: case["expected"][key] for key in case["expected"].keys() - LEFT_OUT}
     compare(RUNNERS[name](backend, case["inputs"]), expected, case["tol"])
-
-
-def test_the_bank_is_covered():
-    families = {"dqn", "dueling", "explore", "optimizer", "replay", "slice", "splitter"}
-    wanted = {name for name, case in CASES.items() if case["family"] in families}
-    assert wanted <= RUNNERS.keys()
-    assert RUNNERS.keys() <= CASES.keys()
-    print(f"{len(RUNNERS)} of {len(CASES)} cases of the bank are covered here")  # noqa: T201
-    assert len(RUNNERS) == 15

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,22 +27,11 @@ from rlg.graph.components.preprocessing.sequence import FrameSequence
 from rlg.graph.spaces import Box, Dict, FloatBox, IntBox, Tuple
 from rlg.testing import ComponentTest
 from rlg.testing.component_test import compare
+from tests import bank
+from tests.bank import Runner
 
-BANK = Path(__file__).parents[1] / "data" / "cases.json"
-CASES = {case["name"]: case for case in json.loads(BANK.read_text(encoding="utf-8"))["cases"]}
-
-Runner = Callable[[str, dict[str, Any]], dict[str, Any]]
 RUNNERS: dict[str, Runner] = {}
-
-
-def runs(name: str) -> Callable[[Runner], Runner]:
-    """Notes which case a function runs: it gives what the case expects, by the same names."""
-
-    def note(runner: Runner) -> Runner:
-        RUNNERS[name] = runner
-        return runner
-
-    return note
+runs = partial(bank.runs, runners=RUNNERS)
 
 
 def called(component: Component, space: Any, value: Any, backend: str, **others: Any) -> Any:
@@ -169,15 +156,8 @@ LEFT_OUT = {"buffer_index"}
 
 @pytest.mark.parametrize("name", RUNNERS)
 def test_case(name, backend):
-    case = CASES[name]
+    case = bank.CASES[name]
     expected = {key: case["expected"][key] for key in case["expected"].keys() - LEFT_OUT}
     if "shapes" in expected:  # Of different lengths: one entry for each.
         expected = {f"shapes/{n}": shape for n, shape in enumerate(expected["shapes"])}
     compare(RUNNERS[name](backend, case["inputs"]), expected, case["tol"])
-
-
-def test_the_bank_is_covered():
-    elsewhere = {"layer.dense_ones", "layer.conv2d_valid"}  # test_bank.py
-    wanted = {name for name, case in CASES.items() if case["family"] in ("layer", "prep")}
-    assert RUNNERS.keys() == wanted - elsewhere
-    assert len(RUNNERS) == 13

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,24 +21,11 @@ from rlg.graph.components.returns.vtrace import VTrace
 from rlg.graph.spaces import BoolBox, Box, FloatBox, IntBox, Tuple
 from rlg.testing import ComponentTest
 from rlg.testing.component_test import compare
+from tests import bank
+from tests.bank import Runner
 
-BANK = Path(__file__).parents[1] / "data" / "cases.json"
-CASES = {case["name"]: case for case in json.loads(BANK.read_text(encoding="utf-8"))["cases"]}
-
-Runner = Callable[[str, dict[str, Any]], dict[str, Any]]
 RUNNERS: dict[str, Runner] = {}
-# In test_bank.py.
-ELSEWHERE = {"optimizer.sgd_log_square"}
-
-
-def runs(name: str) -> Callable[[Runner], Runner]:
-    """Notes which case a function runs: it gives what the case expects, by the same names."""
-
-    def note(runner: Runner) -> Runner:
-        RUNNERS[name] = runner
-        return runner
-
-    return note
+runs = partial(bank.runs, runners=RUNNERS)
 
 
 def numbers(*names: str, ranks: str = "B") -> dict[str, Any]:
@@ -131,7 +116,7 @@ def off_policy(backend, given):
 
 @runs("vtrace.on_policy_is_nstep_return")
 def on_policy(backend, given):
-    other = CASES[given["same_as"]]["inputs"]
+    other = bank.CASES[given["same_as"]]["inputs"]
     log_probs = chosen(special.log_softmax(given["logits_pi"], -1), other["actions"])
     found = vtrace(backend, other, log_probs, log_probs)
     np.testing.assert_array_equal(found.pop("is_weights"), np.ones((3, 2)))
@@ -260,16 +245,9 @@ def neg_log_likelihood(backend, given):
 
 @pytest.mark.parametrize("name", RUNNERS)
 def test_case(name, backend):
-    case = CASES[name]
+    case = bank.CASES[name]
     found, expected = RUNNERS[name](backend, case["inputs"]), case["expected"]
     if name == "seq.lengths":
         assert [row.tolist() for row in found["lengths"]] == expected["lengths"]
     else:
         compare(found, expected, case["tol"])
-
-
-def test_the_bank_is_covered():
-    families = {"gae", "seq", "vtrace", "ppo", "a2c", "sac", "supervised", "optimizer", "impala"}
-    wanted = {name for name, case in CASES.items() if case["family"] in families}
-    assert wanted - ELSEWHERE == RUNNERS.keys()
-    assert len(RUNNERS) == 14

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import threading
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+from functools import partial
 
 import numpy as np
 import pytest
@@ -19,22 +16,11 @@ from rlg.graph.components.memories.ring import RingBuffer
 from rlg.graph.spaces import BoolBox, Dict, FloatBox, IntBox
 from rlg.testing import ComponentTest
 from rlg.testing.component_test import compare
+from tests import bank
+from tests.bank import Runner
 
-BANK = Path(__file__).parents[1] / "data" / "cases.json"
-CASES = {case["name"]: case for case in json.loads(BANK.read_text(encoding="utf-8"))["cases"]}
-
-Runner = Callable[[str, dict[str, Any]], dict[str, Any]]
 RUNNERS: dict[str, Runner] = {}
-
-
-def runs(name: str) -> Callable[[Runner], Runner]:
-    """Notes which case a function runs: it gives what the case expects, by the same names."""
-
-    def note(runner: Runner) -> Runner:
-        RUNNERS[name] = runner
-        return runner
-
-    return note
+runs = partial(bank.runs, runners=RUNNERS)
 
 
 def tree(backend, given):
@@ -176,15 +162,8 @@ def terminal_segment(backend, given):
 
 @pytest.mark.parametrize("name", RUNNERS)
 def test_case(name, backend):
-    case = CASES[name]
+    case = bank.CASES[name]
     expected = dict(case["expected"])
     if name == "ring.last_n":
         expected["last"] = tuple(expected["last"])
     compare(RUNNERS[name](backend, case["inputs"]), expected, case["tol"])
-
-
-def test_the_bank_is_covered():
-    families = {"segtree", "per", "ring", "fifo"}
-    wanted = {name for name, case in CASES.items() if case["family"] in families}
-    assert wanted | {"nstep.terminal_segment"} == RUNNERS.keys()
-    assert len(RUNNERS) == 10

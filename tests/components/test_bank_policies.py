@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,23 +21,11 @@ from rlg.graph.components.schedules import make_schedule
 from rlg.graph.spaces import BoolBox, Box, Dict, FloatBox, IntBox
 from rlg.testing import ComponentTest
 from rlg.testing.component_test import compare
+from tests import bank
+from tests.bank import Runner
 
-BANK = Path(__file__).parents[1] / "data" / "cases.json"
-CASES = {case["name"]: case for case in json.loads(BANK.read_text(encoding="utf-8"))["cases"]}
-FAMILIES = {"dist", "schedule", "explore", "noise", "apex"}
-
-Runner = Callable[[str, dict[str, Any]], dict[str, Any]]
 RUNNERS: dict[str, Runner] = {}
-
-
-def runs(name: str) -> Callable[[Runner], Runner]:
-    """Notes which case a function runs: it gives what the case expects, by the same names."""
-
-    def note(runner: Runner) -> Runner:
-        RUNNERS[name] = runner
-        return runner
-
-    return note
+runs = partial(bank.runs, runners=RUNNERS)
 
 
 def row(numbers: Any) -> Any:
@@ -178,10 +164,5 @@ def worker_epsilons(backend, given):
 
 @pytest.mark.parametrize("name", RUNNERS)
 def test_case(name, backend):
-    case = CASES[name]
+    case = bank.CASES[name]
     compare(RUNNERS[name](backend, case["inputs"]), case["expected"], case["tol"])
-
-
-def test_the_bank_is_covered():
-    assert {name for name, case in CASES.items() if case["family"] in FAMILIES} == RUNNERS.keys()
-    assert len(RUNNERS) == 12

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from rlg.envs import make_env
-
-BANK = Path(__file__).parents[1] / "data" / "cases.json"
-CASES = {case["name"]: case for case in json.loads(BANK.read_text(encoding="utf-8"))["cases"]}
+from tests.bank import CASES, covers
 
 
 def play(env, actions):
@@ -24,6 +19,7 @@ def play(env, actions):
     )
 
 
+@covers("env.gridworld_2x2")
 def test_gridworld_2x2():
     case = CASES["env.gridworld_2x2"]
     inputs, expected = case["inputs"], case["expected"]
@@ -36,6 +32,7 @@ def test_gridworld_2x2():
         assert terminals == expected["terminals"][number]
 
 
+@covers("env.gridworld_long_chain")
 def test_gridworld_long_chain():
     case = CASES["env.gridworld_long_chain"]
     env = make_env("grid_world", world="long-chain")
@@ -46,6 +43,7 @@ def test_gridworld_long_chain():
     assert case["expected"]["rewards"] == rewards
 
 
+@covers("env.random_deterministic")
 def test_random_deterministic():
     case = CASES["env.random_deterministic"]
     env = make_env("random_env", deterministic=True, seed=77)
@@ -53,6 +51,7 @@ def test_random_deterministic():
     assert env.reset()[0] == pytest.approx(np.array(case["expected"]["first_state"]))
 
 
+@covers("envstepper.stitching")
 def test_stitching():
     case = CASES["envstepper.stitching"]
     inputs = case["inputs"]

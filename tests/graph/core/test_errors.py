@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,14 +19,9 @@ from rlg.errors import (
 from rlg.graph import Component, Size, Static, Tensor, api, graph_fn
 from rlg.graph.spaces import Box, Dict, Tuple
 from rlg.testing import ComponentTest
+from tests.bank import CASES, covers
 from tests.graph.core.parts import LINE, ROWS, SCALAR, VECTOR, AddOne, Counter, Dense, Noise, Plus
 
-CASES = {
-    case["name"]: case
-    for case in json.loads(
-        (Path(__file__).parents[2] / "data" / "cases.json").read_text(encoding="utf-8")
-    )["cases"]
-}
 BOX = "Box(shape=(), dtype='float32', ranks='B')"
 BOX2 = "Box(shape=(2,), dtype='float32', ranks='B')"
 
@@ -153,6 +146,7 @@ def test_two_roots_of_one_path():
 
 
 # -- inputs that never come -----------------------------------------------------------------------
+@covers("build.unused_argument_is_named")
 def test_unfed_required_argument():
     case = CASES["build.unused_argument_is_named"]
 
@@ -475,6 +469,7 @@ def test_mismatching_spaces_at_the_second_call():
     )
 
 
+@covers("graphfn.key_mismatch_is_an_error")
 def test_container_key_mismatch_in_split():
     class Add(Component):
         @api

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,15 +10,9 @@ from hypothesis import strategies as st
 from rlg.graph import Component, Tensor, api, graph_fn
 from rlg.graph.spaces import Box, Dict, Space, Tuple, flatten, map_leaves
 from rlg.testing import ComponentTest
+from tests.bank import CASES, covers
 from tests.graph.core.parts import SCALAR, VECTOR, AddOne, Dense
 from tests.graph.spaces.strategies import spaces
-
-CASES = {
-    case["name"]: case
-    for case in json.loads(
-        (Path(__file__).parents[2] / "data" / "cases.json").read_text(encoding="utf-8")
-    )["cases"]
-}
 
 both_ways = pytest.mark.parametrize("define_by_run", [False, True])
 
@@ -40,6 +32,7 @@ class Double(Component):
 
 
 # -- the bank -------------------------------------------------------------------------------------
+@covers("graphfn.flatten_split_two_containers")
 @both_ways
 def test_split_two_containers(define_by_run):
     case = CASES["graphfn.flatten_split_two_containers"]

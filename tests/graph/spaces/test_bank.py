@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rlg.graph.spaces import BoolBox, Dict, FloatBox, IntBox, Tuple, path_name
-
-BANK = Path(__file__).parents[2] / "data" / "cases.json"
-CASES = {case["name"]: case for case in json.loads(BANK.read_text(encoding="utf-8"))["cases"]}
+from tests.bank import CASES, covers
 
 
 def expected(name: str) -> dict[str, Any]:
     return dict(CASES[name]["expected"])
 
 
+@covers("space.flatten_order_and_dims")
 def test_flatten_order_and_dims():
     space = Tuple(
         Dict(a=BoolBox(), b=IntBox(4), c=Dict(d=FloatBox())),
@@ -33,12 +31,14 @@ def test_flatten_order_and_dims():
     assert space.flat_dim == case["total"]
 
 
+@covers("space.int_bounds")
 @pytest.mark.parametrize(("value", "inside"), expected("space.int_bounds")["contains"].items())
 def test_int_bounds(value, inside):
     space = IntBox(CASES["space.int_bounds"]["inputs"]["high"], ranks="")
     assert space.contains(json.loads(value)) is inside
 
 
+@covers("space.equality_and_hash")
 def test_equality_and_hash():
     inputs = CASES["space.equality_and_hash"]["inputs"]
     one, two, again = FloatBox(*inputs["a"]), FloatBox(*inputs["b"]), FloatBox(*inputs["a"])
@@ -47,6 +47,7 @@ def test_equality_and_hash():
     assert hash(one) == hash(again)
 
 
+@covers("space.horizontal_samples_differ")
 def test_horizontal_samples_differ():
     n = CASES["space.horizontal_samples_differ"]["inputs"]["n"]
     sample = Dict(a=FloatBox(shape=(4,)), b=FloatBox(0.0, 1.0)).sample(0, batch=n)
