@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import psutil
 import pytest
+from cpprb import PrioritizedReplayBuffer
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -296,7 +297,6 @@ def test_sums_and_minima_over_ranges_equal_those_of_slices(six, values, ranges):
 
 
 def test_probabilities_and_weights_are_cpprbs():
-    """Literals first, so that the numbers stand where cpprb isn't installed too."""
     given_, alpha, beta = np.float32([0.5, 1, 2, 4]), 0.6, 0.4
     test = made(alpha=alpha, beta=beta)
     test.call("insert", records(0, 4), given_)
@@ -307,10 +307,6 @@ def test_probabilities_and_weights_are_cpprbs():
     weights = dict(zip(*test.call("sample", 400)[1:], strict=True))
     np.testing.assert_allclose([weights[row] for row in range(4)],
                                [1, 0.84674531, 0.71697762, 0.60709744], rtol=1e-4)  # fmt: skip
-    try:
-        from cpprb import PrioritizedReplayBuffer
-    except ImportError:
-        return
     theirs = PrioritizedReplayBuffer(8, {"x": {}}, alpha=alpha, eps=1e-6)
     theirs.add(x=np.arange(4), priorities=given_)
     sample = theirs.sample(4000, beta=beta)
@@ -318,4 +314,3 @@ def test_probabilities_and_weights_are_cpprbs():
     np.testing.assert_allclose([weights[r] for r in range(4)], [other[r] for r in range(4)], 1e-4)
     share = np.bincount(sample["indexes"], minlength=4) / 4000
     np.testing.assert_allclose(share, probabilities, atol=0.03)
-    assert "cpprb" in sys.modules
