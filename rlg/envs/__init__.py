@@ -6,8 +6,8 @@ can't be pickled (a copied emulator runs on, silently wrong), so a snapshot hold
 environment shows it, and else a seed and the actions since, to be replayed.
 """
 
-from rlg.envs.registry import env_names, make_env
+from rlg.envs.registry import env_names, make_env, register_env
 from rlg.envs.seeds import episode_seed
 from rlg.envs.vector import Step, VectorEnv
 
-__all__ = ["Step", "VectorEnv", "env_names", "episode_seed", "make_env"]
+__all__ = ["Step", "VectorEnv", "env_names", "episode_seed", "make_env", "register_env"]

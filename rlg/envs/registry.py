@@ -79,6 +79,18 @@ def make_env(name: str, num_envs: int = 1, seed: int = 0, **options: Any) -> Vec
     return _loop(name, num_envs, seed, options)
 
 
+def register_env(name: str, target: Any, max_episode_steps: int | None = None) -> None:
+    """Adds a gymnasium environment under a short name: its class, or "package.module:Class"."""
+    import gymnasium
+
+    env_id = f"plugins/{name}-v0"
+    if SHORT_NAMES.get(name, env_id) != env_id or name in _games():
+        raise SpecError(f"the environment name {name!r} is taken; choose another name.")
+    if env_id not in gymnasium.registry:
+        gymnasium.register(env_id, entry_point=target, max_episode_steps=max_episode_steps)
+    SHORT_NAMES[name] = env_id
+
+
 def env_names() -> list[str]:
     """All short names, those of Atari games included."""
     return sorted([*SHORT_NAMES, *_games()])

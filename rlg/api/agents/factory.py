@@ -11,7 +11,16 @@ from rlg.errors import SpecError
 from rlg.graph.core.diagnose import suggestion
 from rlg.graph.spaces import Space
 
-AGENTS = {"dqn": "rlg.api.agents.dqn:DQNAgent"}
+# Dotted paths, imported on use; plugins add classes.
+AGENTS: dict[str, str | type[Agent]] = {"dqn": "rlg.api.agents.dqn:DQNAgent"}
+
+
+def register_agent(name: str, cls: type[Agent]) -> None:
+    """Adds an agent under a name: `agent.type` in a configuration."""
+    known = AGENTS.get(name)
+    if known is not None and getattr(known, "__qualname__", known) != cls.__qualname__:
+        raise SpecError(f"the agent name {name!r} is taken by {known}; choose another name.")
+    AGENTS[name] = cls
 
 
 def agent_class(name: str) -> type[Agent]:
@@ -20,7 +29,10 @@ def agent_class(name: str) -> type[Agent]:
         raise SpecError(
             f"there is no agent {name!r}.{suggestion(name, AGENTS)} Known: {', '.join(AGENTS)}."
         )
-    module, _, attribute = AGENTS[name].partition(":")
+    target = AGENTS[name]
+    if isinstance(target, type):
+        return target
+    module, _, attribute = target.partition(":")
     cls: type[Agent] = getattr(import_module(module), attribute)
     return cls
 
