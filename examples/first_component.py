@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rlg.graph import Component, Tensor, api, graph_fn
-from rlg.graph.core.draw import text_tree
+from rlg.graph.drawing import text_tree
 from rlg.graph.spaces import Box, FloatBox
 from rlg.testing import ComponentTest
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,6 +20,9 @@ from rlg.tracking.errors import TrackingError
 from rlg.tracking.numbers import NAMES, plain, strict_json
 from rlg.tracking.table import Table
 from rlg.tracking.tensorboard import TensorBoardWriter
+
+if TYPE_CHECKING:
+    from rlg.graph.drawing.nodes import GraphNode
 
 Row = dict[str, Any]
 
@@ -52,6 +55,11 @@ class MetricsLog:
         if (writer := self._events()) is not None:
             writer.scalars(step, {tag: row[tag] for tag in values})
 
+    def scalars(self, step: int, values: Mapping[str, float]) -> None:
+        """For TensorBoard only: what isn't the same after a resume."""
+        if values and (writer := self._events()) is not None:
+            writer.scalars(step, values)
+
     def histogram(self, step: int, tag: str, values: ArrayLike) -> None:
         """For TensorBoard only."""
         if (writer := self._events()) is not None:
@@ -61,6 +69,11 @@ class MetricsLog:
         """For TensorBoard only, e.g. the configuration."""
         if (writer := self._events()) is not None:
             writer.text(step, tag, text)
+
+    def graph(self, nodes: Iterable[GraphNode]) -> None:
+        """For TensorBoard only: the component graph."""
+        if (writer := self._events()) is not None:
+            writer.graph(nodes)
 
     def truncate_after(self, step: int) -> None:
         """Drops what was logged after a checkpoint's step: a resumed run logs it again."""

@@ -9,20 +9,23 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+
+if TYPE_CHECKING:
+    from rlg.graph.drawing.nodes import GraphNode
 
 FLUSH = 10  # seconds
 BINS = 64
 
 
 class TensorBoardWriter:
-    """Scalars, histograms and texts of one run; the x axis is environment steps."""
+    """Scalars, histograms, texts and the graph of one run; the x axis is environment steps."""
 
     def __init__(self, folder: Path, *, purge_step: int | None = None) -> None:
         """Starts a new event file.
@@ -58,6 +61,27 @@ class TensorBoardWriter:
         metadata = create_summary_metadata(display_name=tag, description="")
         value = self._summaries.Summary.Value(tag=tag, metadata=metadata, tensor=tensor)
         self._add_values(step, [value])
+
+    def graph(self, nodes: Iterable[GraphNode]) -> None:
+        """The component graph, for the page "Graphs"."""
+        from tensorboard.compat.proto import attr_value_pb2, graph_pb2, tensor_shape_pb2
+
+        value, shapes = attr_value_pb2.AttrValue, tensor_shape_pb2.TensorShapeProto
+        definition = graph_pb2.GraphDef()
+        for node in nodes:
+            made = definition.node.add(name=node.name, op=node.op, device=node.device)
+            made.input.extend(node.inputs)
+            for key, text in node.attributes.items():
+                made.attr[key].CopyFrom(value(s=text.encode()))
+            if node.shape is not None:
+                # The key that the page reads the shapes on edges from.
+                shape = shapes(dim=[shapes.Dim(size=size) for size in node.shape])
+                made.attr["_output_shapes"].CopyFrom(value(list=value.ListValue(shape=[shape])))
+        self.graph_def(definition.SerializeToString())
+
+    def graph_def(self, definition: bytes) -> None:
+        """A graph as TensorFlow serializes it."""
+        self._add(0, graph_def=definition)
 
     def flush(self) -> None:
         self._writer.flush()

@@ -34,7 +34,7 @@ class Assembler:
 
     def __init__(self) -> None:
         self._graphs: list[Graph] = []
-        self._callers: list[Component] = []
+        self._callers: list[tuple[Component, str]] = []
 
     def assemble(self, component: Component, method: Method, arguments: dict[str, Tree]) -> Graph:
         """Traces one API method; arguments are `Fresh()` for tensors, else their static values."""
@@ -142,11 +142,7 @@ class Assembler:
                 "'histogram'."
             )
         if self._graph.is_region:
-            raise AssemblyError(
-                f"{component.path_or_name}: summary {name!r} stands in the body of a scan or "
-                "cond. Return "
-                "the value from the body and name it outside."
-            )
+            return  # There is no one value: a body runs several times, or not at all.
         self._graph.summaries.append((f"{component.path_or_name}/{name}", kind, value))
 
     # -- tracing ----------------------------------------------------------------------------------
@@ -166,17 +162,18 @@ class Assembler:
         mark = method.mark
         self._check(component, method, values)
         if mark.is_api:
-            caller = self._callers[-1] if self._callers else None
-            self._graph.edges.append(Edge(caller, component, method, values))
+            caller, via = self._callers[-1] if self._callers else (None, None)
+            self._graph.edges.append(Edge(caller, component, method, values, via))
         if mark.is_graph_fn:
-            outputs = self._graph.add(Call(self._graph, component, method, values)).outputs
+            node = self._graph.add(Call(self._graph, component, method, values))
+            node.callers, outputs = tuple(self._callers), node.outputs
             return None if not outputs else outputs[0] if len(outputs) == 1 else outputs
         if mark.split or mark.fold_time:
             return self._inline(component, method, values)
         return self._run(component, method, values)
 
     def _run(self, component: Component, method: Method, values: dict[str, Tree]) -> Any:
-        self._callers.append(component)
+        self._callers.append((component, method.name))
         try:
             return tupled(method.function(component, **values))
         except RefusalError as error:
@@ -200,6 +197,7 @@ class Assembler:
             mirrored = {name: mirror(value, sketch, name) for name, value in values.items()}
             outputs = self._run(component, method, mirrored)
         node = Inline(self._graph, component, method, values, len(leaves(outputs)))
+        node.callers = tuple(self._callers)
         return fill(outputs, iter(self._graph.add(node).outputs))
 
     def _body(
@@ -224,7 +222,7 @@ class Assembler:
 
     def _check(self, component: Component, method: Method, values: dict[str, Tree]) -> None:
         where = f"{component.path_or_name}.{method.name}"
-        caller = self._callers[-1] if self._callers else component
+        caller = self._callers[-1][0] if self._callers else component
         if not method.mark.is_api and caller is not component:
             raise AssemblyError(
                 f"{where}: {caller.path_or_name} calls it, but it is a graph function of another "

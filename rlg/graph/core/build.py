@@ -132,6 +132,11 @@ class Builder:
         self.statistics.components = len(self.components)
         self.statistics.variables = len(self.binding.variables)
 
+    @property
+    def graphs(self) -> list[Graph]:
+        """All graphs so far: one for each variant of an API method that was built or called."""
+        return list(self._graphs.values())
+
     def graph_of(self, root: Component, method: Method, values: dict[str, Any]) -> Graph:
         """The graph for these static values and present tensors, traced now if it is new."""
         graph = self._graphs.get(_key(root, method, values))

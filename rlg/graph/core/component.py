@@ -192,7 +192,10 @@ class Component:
         return self._current_mode("no_gradient").no_gradient()
 
     def summary(self, name: str, value: Any, kind: str = "scalar") -> None:
-        """In API methods: names a value for the run's summaries (`scalar` or `histogram`)."""
+        """In API methods: names a value for the run's summaries (`scalar` or `histogram`).
+
+        In the body of a scan or cond it is left out: return the value, and name it outside.
+        """
         self._current_mode("summary").summary(self, name, value, kind)
 
     def __getattr__(self, name: str) -> Any:

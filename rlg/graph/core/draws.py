@@ -54,7 +54,8 @@ def planned(node: Call, draw: Draw, streams: Mapping[str, Stream]) -> PlannedDra
         if size is None or (isinstance(size, tuple) and None in size):
             raise BuildError(
                 f"{node.label}: the size of a random draw does not come from an input or a static "
-                "argument, so it can't be made before the call. Draw in a component that sees one."
+                "argument, so it can't be made before the call: something on the way to it changes "
+                "the size of the batch. Draw before that, or in a component whose input has it."
             )
         sizes.append(size)
     return PlannedDraw(streams[node.component.path or ""], draw.kind, tuple(sizes))

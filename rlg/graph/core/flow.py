@@ -71,8 +71,8 @@ def call(node: Call, prober: Prober) -> None:
         for rank, name in probe.sizes.items():
             sizes[rank] = None if name is None else node.arguments[name]
     if mark.spaces is not None and not mark.keeps_time:
-        # Declared outputs may have another length in time (slices): nobody may rely on the inputs'.
-        sizes["T"] = None
+        # Declared outputs may be shorter or longer (slices, parts): nobody may rely on the inputs'.
+        sizes["B"] = sizes["T"] = sizes["F"] = None
     dims = {**dims_of(node), **sizes}
     for record, by_path in zip(node.outputs, found, strict=True):
         record.space = join(by_path, template)

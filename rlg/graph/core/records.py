@@ -94,6 +94,8 @@ class Node:
         self.no_gradient = False
         self.done = False
         self.purpose = ""
+        # The API methods that led here, outermost first; of what is expanded later, from there on.
+        self.callers: tuple[tuple[Component, str], ...] = ()
 
     @property
     def label(self) -> str:
@@ -229,6 +231,8 @@ class Edge:
     callee: Component
     method: Method
     arguments: dict[str, Tree]
+    # The API method of the caller that makes it; None from outside.
+    via: str | None = None
 
 
 @dataclass(eq=False, slots=True)
@@ -293,3 +297,11 @@ def all_nodes(graph: Graph) -> Iterator[Node]:
         yield node
         for body in bodies_of(node):
             yield from all_nodes(body)
+
+
+def all_graphs(graph: Graph) -> Iterator[Graph]:
+    """A graph, then the bodies of its regions and split methods."""
+    yield graph
+    for node in graph.nodes:
+        for body in bodies_of(node):
+            yield from all_graphs(body)

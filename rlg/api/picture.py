@@ -1,0 +1,105 @@
+"""Pictures of a built graph in files: of every run at its start, and those that `rlg graph` writes.
+
+The names are those of a run's folder: `graph.svg`, `graph.html`, `plans/`, `tb/`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from rlg.backends.executor import GraphExecutor
+from rlg.backends.hosting import LOWERING, is_hosted
+from rlg.graph.core.emit import Emitter
+from rlg.graph.core.records import Graph, Record
+from rlg.graph.drawing import text_tree, to_dot, to_html, to_svg
+from rlg.graph.drawing.nodes import graph_nodes
+from rlg.graph.drawing.picture import api_name, wanted
+from rlg.graph.drawing.words import short
+from rlg.tracking.folder import RunFolder
+from rlg.tracking.metrics import MetricsLog
+from rlg.tracking.tensorboard import TensorBoardWriter
+
+# Where each format goes, in a folder.
+NAMES = {
+    "html": "graph.html",
+    "svg": "graph.svg",
+    "text": "graph.txt",
+    "dot": "graph.dot",
+    "plan": "plans",
+    "tensorboard": "tb",
+}
+DEPTH = 1  # levels of scopes that a page unfolds at first
+
+
+def draw_run(folder: RunFolder, executor: GraphExecutor, log: MetricsLog) -> None:
+    """Puts the pictures of a run's graph into its folder, and into its TensorBoard events."""
+    for kind in ("svg", "html", "plan"):
+        write_picture(executor, kind, folder.path / NAMES[kind], title=folder.path.resolve().name)
+    log.graph(graph_nodes(executor.builder))
+
+
+def write_picture(
+    executor: GraphExecutor,
+    kind: str,
+    path: Path,
+    api: str | None = None,
+    *,
+    depth: int = DEPTH,
+    title: str = "",
+) -> None:
+    """Writes one format: a file, or a folder of plans or of TensorBoard events."""
+    builder = executor.builder
+    if kind == "plan":
+        path.mkdir(parents=True, exist_ok=True)
+        for name, source in plan_sources(executor, api).items():
+            _write(path / f"{name.replace('/', '.')}.py", source)
+        return
+    if kind == "tensorboard":
+        _write_events(executor, path, api)
+        return
+    drawings: dict[str, Callable[[], str]] = {
+        "html": lambda: to_html(
+            builder, api, depth=depth, title=title, plans=plan_sources(executor, api)
+        ),
+        "svg": lambda: to_svg(builder, api),
+        "text": lambda: text_tree(builder, api),
+        "dot": lambda: to_dot(builder, api),
+    }
+    _write(path, drawings[kind]())
+
+
+def plan_sources(executor: GraphExecutor, api: str | None = None) -> dict[str, str]:
+    """The emitted source of each API method, with all variants that were built."""
+    builder, found = executor.builder, dict[str, list[str]]()
+    for graph in wanted(builder, api):
+        lowering = LOWERING if is_hosted([graph]) else executor.lowering()
+        source = Emitter(graph.name, lowering, builder.binding).function([graph], summaries=False)
+        words = f"# {graph.component.path}.{graph.name}({', '.join(_arguments(graph))})"
+        found.setdefault(api_name(builder, graph), []).append(f"{words}\n{source}")
+    return {name: "\n\n".join(sources) for name, sources in found.items()}
+
+
+def _arguments(graph: Graph) -> list[str]:
+    return [
+        f"{name}: {short(value)}" if isinstance(value, Record) else f"{name}={value!r}"
+        for name, value in graph.inputs.items()
+    ]
+
+
+def _write_events(executor: GraphExecutor, path: Path, api: str | None) -> None:
+    graphs = {"": TensorBoardWriter(path)}
+    graphs[""].graph(graph_nodes(executor.builder, api))
+    if executor.name == "tf":
+        from rlg.backends.tf.traced import operations
+
+        for name, definition in operations(executor, api).items():  # type: ignore[arg-type]
+            graphs[name] = TensorBoardWriter(path / f"operations_{name.replace('/', '.')}")
+            graphs[name].graph_def(definition)
+    for writer in graphs.values():
+        writer.close()
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")

@@ -1,0 +1,156 @@
+"""`rlg graph`: the component graph of an agent as a page, a drawing, text, or plans."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rlg.errors import ExecutionError, SpecError
+
+if TYPE_CHECKING:
+    from rlg.cli.flags import Words
+
+CONTEXT = {"allow_extra_args": True, "ignore_unknown_options": True}
+
+
+def graph(
+    ctx: typer.Context,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="A file, or a folder. [default: .]")
+    ] = None,
+    formats: Annotated[
+        str | None,
+        typer.Option("--format", help="html, svg, dot, text, plan, tensorboard; or several: a,b."),
+    ] = None,
+    text: Annotated[bool, typer.Option("--text", help="Print the components as a tree.")] = False,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Print the plans; --plan update: of one API method.")
+    ] = False,
+    api: Annotated[
+        str | None, typer.Option("--api", help="Only what this API method uses: update.")
+    ] = None,
+    depth: Annotated[
+        int | None, typer.Option("--depth", min=0, help="Levels of scopes to unfold.")
+    ] = None,
+) -> int:
+    """Draw the component graph of an agent: rlg graph agent=dqn env=pong backend=tf.
+
+    Words are those of `rlg train`, or the folder of a run. The agent is built, not trained. Writes
+    graph.html, a page on which scopes fold and unfold.
+    """
+    from rlg.cli.flags import parse
+
+    words = parse("graph", ctx.args, config_name="train")
+    if words.flags:
+        raise SpecError(f"rlg graph: {words.flags[0]} is for rlg train. Give overrides only.")
+    places = _places(formats, output, prints=text or plan)
+    overrides, named = _take_api(words.overrides, api, plan=plan)
+    config = _config(words, overrides)
+    from rlg.api.graphing import built_graph
+
+    executor = built_graph(config)
+    try:
+        if text:
+            from rlg.graph.drawing import text_tree
+
+            print(text_tree(executor.builder, named, depth), end="")
+        if plan:
+            from rlg.api.picture import plan_sources
+
+            print("\n\n".join(plan_sources(executor, named).values()), end="")
+        _write(executor, places, named, depth, _title(config))
+    except ExecutionError as error:  # an API method that is not there
+        raise SpecError(f"rlg graph: {error}") from error
+    return 0
+
+
+def _places(formats: str | None, output: Path | None, *, prints: bool) -> dict[str, Path]:
+    """The formats to write, each with its file or folder; none if there is only something to print.
+
+    A path with a suffix is a file, another one a folder.
+    """
+    if prints and formats is None and output is None:
+        return {}
+    from rlg.api.picture import NAMES
+    from rlg.graph.core.diagnose import suggestion
+
+    suffix = output.suffix.lstrip(".") if output is not None else ""
+    kinds = {"txt": "text", "htm": "html"}
+    by_suffix = kinds.get(suffix, suffix if suffix in NAMES else "html")
+    wanted = [word.strip() for word in (formats or by_suffix).split(",") if word.strip()]
+    for word in wanted:
+        if word not in NAMES:
+            raise SpecError(
+                f"--format {word}: there is no such format.{suggestion(word, NAMES)} "
+                f"Known: {', '.join(NAMES)}."
+            )
+    if suffix and len(wanted) > 1:
+        raise SpecError(f"--output {output}: several formats need a folder. Write --output DIR.")
+    if suffix and output is not None and not output.is_dir():
+        return {wanted[0]: output}
+    return {word: (output or Path()) / NAMES[word] for word in wanted}
+
+
+def _take_api(overrides: list[str], api: str | None, *, plan: bool) -> tuple[list[str], str | None]:
+    """`--plan update` names an API method: a word that is neither key=value nor a folder."""
+    bare = [word for word in overrides if "=" not in word and not Path(word).is_dir()]
+    if not plan or not bare or bare[0].startswith("~"):
+        return overrides, api
+    if len(bare) > 1 or api not in (None, bare[0]):
+        raise SpecError(
+            f"--plan {bare[0]}: one API method at a time, or all: leave out {bare[-1]}."
+        )
+    return [word for word in overrides if word != bare[0]], bare[0]
+
+
+def _config(words: Words, overrides: list[str]) -> dict[str, Any]:
+    first = overrides[0] if overrides else ""
+    if "=" in first or not first or first.startswith("~"):
+        from dataclasses import replace
+
+        from rlg.cli.provenance import composed
+
+        return composed(replace(words, overrides=overrides))
+    from rlg.cli.runs import check_run
+
+    check_run(Path(first))
+    if len(overrides) > 1:
+        raise SpecError(
+            f"{overrides[1]}: a run's graph is drawn as it is. Give the folder alone, or the "
+            "words of `rlg train`."
+        )
+    import yaml
+
+    try:
+        content = yaml.safe_load((Path(first) / "config.yaml").read_text(encoding="utf-8"))
+    except (OSError, yaml.YAMLError) as error:
+        line = " ".join(str(error).split())
+        raise SpecError(f"{first}/config.yaml: it can't be read: {line}") from None
+    if not isinstance(content, dict):
+        raise SpecError(f"{first}/config.yaml: it holds no configuration.")
+    return content
+
+
+def _title(config: dict[str, Any]) -> str:
+    names = [config.get("agent", {}).get("type"), config.get("env", {}).get("name")]
+    return " on ".join(str(name) for name in names if name)
+
+
+def _write(
+    executor: Any, places: dict[str, Path], api: str | None, depth: int | None, title: str
+) -> None:
+    from rlg.api.picture import DEPTH, write_picture
+    from rlg.cli.summary import short
+    from rlg.tracking.errors import TrackingError
+
+    for kind, path in places.items():
+        unfolded = DEPTH if depth is None else depth
+        try:
+            write_picture(executor, kind, path, api, depth=unfolded, title=title)
+        except OSError as error:
+            raise TrackingError(
+                f"--output {path}: {error.strerror}. Give a place that can be written."
+            ) from error
+        print(f"{kind + ':':13}{short(path)}")
