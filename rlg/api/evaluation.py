@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,7 +36,13 @@ class Evaluation:
         return float(np.mean(self.lengths))
 
 
-def evaluate(agent: Agent, env: Mapping[str, Any], episodes: int, seed: int) -> Evaluation:
+def evaluate(
+    agent: Agent,
+    env: Mapping[str, Any],
+    episodes: int,
+    seed: int,
+    after_step: Callable[[], None] | None = None,
+) -> Evaluation:
     """Plays `episodes` deterministic episodes; the agent's random streams are not touched."""
     num_envs = next(n for n in range(min(episodes, MOST_ENVS), 0, -1) if episodes % n == 0)
     share = episodes // num_envs
@@ -44,9 +50,13 @@ def evaluate(agent: Agent, env: Mapping[str, Any], episodes: int, seed: int) -> 
     lengths: list[list[int]] = [[] for _ in range(num_envs)]
     with make_env(**{**env, "num_envs": num_envs}, seed=seed) as environments:
         observations = environments.reset()
+        agent.forget(explore=False)
         while any(len(played) < share for played in returns):
             step = environments.step(agent.get_actions(observations, explore=False))
             observations = step.observations
+            agent.forget(step.terminals | step.truncations, explore=False)
+            if after_step is not None:
+                after_step()
             for index, value, length in zip(
                 step.ended, step.episode_returns, step.episode_lengths, strict=True
             ):

@@ -20,8 +20,8 @@ def load_agent(
     env = config["env"]
     with make_env(**{**env, "num_envs": 1}) as example:
         spaces = example.observation_space, example.action_space
-    # Only the model is loaded, so the memory need not have room for anything.
-    memory = {**config["memory"], "buffer_size": 1}
+    # Only the model is loaded, so the memory need not have room for anything, nor be of its kind.
+    memory = {"type": "replay", "buffer_size": 1}
     agent = agent_of({**config, "memory": memory}, *spaces)
     agent.build(build_options(config))
     store = CheckpointStore(folder.checkpoints, read_only=True)

@@ -25,6 +25,7 @@ from rlg.graph.core.build import Builder, BuildStatistics
 from rlg.graph.core.component import Component
 from rlg.graph.core.define_by_run import Runner
 from rlg.graph.core.diagnose import suggestion
+from rlg.graph.core.liveness import all_summaries
 from rlg.graph.core.methods import TENSOR, Method
 from rlg.graph.core.plan import Lowering, Plan, make_plan
 from rlg.graph.core.records import Graph
@@ -158,7 +159,7 @@ class GraphExecutor:
                 graphs,
                 LOWERING if is_hosted(graphs) else self.lowering(),
                 self.builder.binding,
-                summaries=self.collects_summaries,
+                summaries=self.collects_summaries and any(map(all_summaries, graphs)),
             )
         return plan
 
@@ -175,7 +176,7 @@ class GraphExecutor:
                 plan = self._plan(calls)
                 hosted = is_hosted(graphs)
                 entry = host_entry(plan, checks) if hosted else self.plan_entry(plan, checks)
-                entry = self._with_summaries(entry) if self.collects_summaries else entry
+                entry = self._with_summaries(entry) if plan.summaries else entry
             self._entries[key] = entry
             self.builder.statistics.plans += time.perf_counter() - started
         return entry
@@ -235,6 +236,10 @@ class GraphExecutor:
                 value = Fresh()
             values[parameter.name] = value
         return values, tensors
+
+    def summary_kinds(self) -> dict[str, str]:
+        """`scalar` or `histogram`, for each summary of the plans that are made."""
+        return {tag: kind for plan in self._plans.values() for tag, kind in plan.summaries}
 
     # -- weights and state ------------------------------------------------------------------------
     def get_weights(

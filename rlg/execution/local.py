@@ -27,7 +27,14 @@ class ReplayLearner(Protocol):
 
     def get_actions(self, states: Any, explore: bool = True) -> Any: ...
     def observe(
-        self, states: Any, actions: Any, rewards: Any, terminals: Any, next_states: Any
+        self,
+        states: Any,
+        actions: Any,
+        rewards: Any,
+        terminals: Any,
+        next_states: Any,
+        *,
+        truncations: Any = None,
     ) -> None: ...
     def update(self) -> dict[str, Any]: ...
     def get_state(self) -> dict[str, Any]: ...
@@ -49,7 +56,9 @@ class ReplayLoop:
     def __init__(self, learner: ReplayLearner, env: VectorEnv) -> None:
         self.learner = learner
         steps = max(1, learner.train_freq // env.num_envs)
-        self.worker = SamplingWorker(env, learner.get_actions, steps)
+        # Agents that remember are told where episodes end.
+        forget = learner.forget if getattr(learner, "is_recurrent", False) else None  # type: ignore[attr-defined]
+        self.worker = SamplingWorker(env, learner.get_actions, steps, forget)
         self.steps_per_iteration = steps * env.num_envs
 
     def start(self) -> None:

@@ -16,20 +16,24 @@ from rlg.envs import VectorEnv
 from rlg.graph.spaces import Space, flatten, map_leaves
 
 Act = Callable[[Any], Any]
+# Told after each step which episodes ended, bool [N].
+Forget = Callable[[NDArray[np.bool_]], None]
 
 
 class SamplingWorker:
-    """Steps a vector environment and hands out transitions, `[steps * num_envs]` at a time."""
+    """Steps a vector environment and hands out transitions, `[steps, num_envs]` at a time."""
 
-    def __init__(self, env: VectorEnv, act: Act, steps: int) -> None:
+    def __init__(self, env: VectorEnv, act: Act, steps: int, forget: Forget | None = None) -> None:
         self.env = env
         self.steps = steps
         self._act = act
+        self._forget = forget
         self._columns = {
             "states": _column(env.observation_space, steps, env.num_envs),
             "actions": _column(env.action_space, steps, env.num_envs),
             "rewards": np.zeros((steps, env.num_envs), np.float32),
             "terminals": np.zeros((steps, env.num_envs), np.bool_),
+            "truncations": np.zeros((steps, env.num_envs), np.bool_),
             "next_states": _column(env.observation_space, steps, env.num_envs),
         }
         self._observations: Any = None
@@ -39,7 +43,10 @@ class SamplingWorker:
         self._observations = self.env.reset()
 
     def collect(self) -> tuple[dict[str, Any], list[float], list[int]]:
-        """Transitions (valid until the next call), and returns and lengths of ended episodes."""
+        """Transitions (valid until the next call), and returns and lengths of ended episodes.
+
+        They are in order, [steps, num_envs, ...]: who needs more than one step finds them there.
+        """
         returns: list[float] = []
         lengths: list[int] = []
         columns, observations = self._columns, self._observations
@@ -51,13 +58,15 @@ class SamplingWorker:
             columns["rewards"][row] = step.rewards
             # Only a termination ends the value of what follows; a truncated episode bootstraps.
             columns["terminals"][row] = step.terminals
+            columns["truncations"][row] = step.truncations
             _write(columns["next_states"], row, step.final_observations)
             returns.extend(float(value) for value in step.episode_returns)
             lengths.extend(int(value) for value in step.episode_lengths)
             observations = step.observations
+            if self._forget is not None:
+                self._forget(step.terminals | step.truncations)
         self._observations = observations
-        records = {name: map_leaves(_folded, column) for name, column in columns.items()}
-        return records, returns, lengths
+        return columns, returns, lengths
 
     def snapshot(self) -> dict[str, Any]:
         """What the environments need to go on exactly here."""
@@ -82,7 +91,3 @@ def _write(column: Any, row: int, values: Any) -> None:
     flat = flatten(values)
     for path, leaf in flatten(column).items():
         leaf[row] = flat[path]
-
-
-def _folded(column: NDArray[Any]) -> NDArray[Any]:
-    return column.reshape(-1, *column.shape[2:])

@@ -68,6 +68,7 @@ COMPONENTS: dict[str, str] = {
     "q_head": "heads.q:QHead",
     "dueling_head": "heads.dueling:DuelingHead",
     "q_policy": "policies.q:QPolicy",
+    "recurrent_q_policy": "policies.recurrent_q:RecurrentQPolicy",
     "epsilon_greedy": "explorations.epsilon_greedy:EpsilonGreedy",
     "action_head": "heads.action:ActionHead",
     "value_head": "heads.value:ValueHead",
@@ -101,6 +102,7 @@ COMPONENTS: dict[str, str] = {
     "ring_buffer": "memories.ring:RingBuffer",
     "fifo_queue": "memories.fifo:FIFOQueue",
     "n_step": "memories.n_step:NStep",
+    "n_step_transitions": "memories.transitions:NStepTransitions",
     "dqn_loss": "losses.dqn:DQNLoss",
     "a2c_loss": "losses.a2c:A2CLoss",
     "ppo_loss": "losses.ppo:PPOLoss",
@@ -132,6 +134,7 @@ COMPONENTS: dict[str, str] = {
     "iterative_optimization": "common.iterative_optimization:IterativeOptimization",
     # algorithms
     "dqn": "algorithms.dqn:DQN",
+    "recurrent_dqn": "algorithms.recurrent_dqn:RecurrentDQN",
 }
 
 _NO_SPEC = "a component spec is a name, a mapping with `type`, or a file of one; this is {!r}."

@@ -31,6 +31,60 @@ def test_a_killed_and_resumed_run_equals_one_that_was_not(backend, env, at, tmp_
     assert course(tmp_path / "killed") == course(tmp_path / "whole")
 
 
+def rich(backend: str) -> dict:
+    """Everything that has a state of its own: priorities, waiting windows, schedules."""
+    settings = config(
+        backend,
+        total_timesteps=1024,
+        memory={"type": "prioritized_replay", "buffer_size": 300},
+        optimizer={
+            "type": "adam",
+            "learning_rate": {"type": "linear", "initial": 1e-3, "final": 0.0},
+        },
+    )
+    settings["agent"] |= {"n_step": 3, "exploration": [[0.0, 1.0], [0.8, 0.1]]}
+    return settings
+
+
+@pytest.mark.parametrize("backend", ["torch", "tf"])
+def test_priorities_waiting_windows_and_schedules_go_on_exactly(backend, tmp_path):
+    train(rich(backend), tmp_path)
+    expected = course(tmp_path)
+    assert resume(tmp_path, checkpoint=512).resumed_at == 512
+    assert course(tmp_path) == expected
+    assert {"pending", "memory"} <= expected[1].keys()
+    # The rate at the end is the last one but one update's; what is left of 1e-3 after 7/8 and more.
+    assert 0.0 < expected[2][-2]["train/learning_rate"] < 2e-4
+    assert expected[2][-2]["train/beta"] > 0.9
+
+
+def test_what_a_network_remembers_and_half_sequences_go_on_exactly(tmp_path):
+    network = {"type": "lstm", "units": 8, "network": None}
+    settings = config("torch", total_timesteps=512, network=network)
+    settings["agent"]["sequence_length"] = 7  # No divisor of a round's 8 steps.
+    settings["checkpoint"]["interval"] = 256
+    train(settings, tmp_path)
+    expected = course(tmp_path)
+    assert resume(tmp_path, checkpoint=256).resumed_at == 256
+    assert course(tmp_path) == expected
+
+
+def test_a_killed_run_with_priorities_and_windows_equals_one_that_was_not(tmp_path):
+    settings = rich("torch")
+    train(settings, tmp_path / "whole")
+    killed(settings, tmp_path / "killed", 512)
+    resume(tmp_path / "killed")
+    assert course(tmp_path / "killed") == course(tmp_path / "whole")
+
+
+def test_frames_that_are_kept_once_go_on_exactly(tmp_path):
+    memory = {"type": "frame_replay", "buffer_size": 160, "num_envs": 4, "alpha": 0.5}
+    train(config("torch", "pong", memory=memory), tmp_path)
+    expected = course(tmp_path)
+    assert resume(tmp_path, checkpoint=64).resumed_at == 64
+    assert course(tmp_path) == expected
+
+
 def test_a_checkpoint_of_torch_resumes_on_tensorflow_and_goes_on_learning(tmp_path):
     settings = config("torch")
     first = train(settings, tmp_path)

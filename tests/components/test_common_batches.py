@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rlg.errors import ComponentError, SpaceError
+from rlg.errors import BuildError, ComponentError, ExecutionError, SpaceError
 from rlg.graph import Component, Tensor, api, graph_fn
 from rlg.graph.components.common.batch_splitter import BatchSplitter
 from rlg.graph.components.common.iterative_optimization import IterativeOptimization
@@ -34,7 +34,8 @@ def test_a_batch_splitter_gives_equal_parts_in_order(backend):
     parts = test.call("call", nested(6))
     assert [part["a"].tolist() for part in parts] == [[0, 1], [2, 3], [4, 5]]
     assert parts[2]["b"]["c"].tolist() == [[4, -4], [5, -5]]
-    assert [part["a"].tolist() for part in test.call("call", nested(8))] == [[0, 1], [2, 3], [4, 5]]
+    with pytest.raises(ExecutionError, match=r"can't be divided into 3 .* a multiple of 3"):
+        test.call("call", nested(8))
 
 
 def test_a_batch_splitter_keeps_time_and_may_have_one_part(backend):
@@ -254,3 +255,28 @@ def test_counts_are_positive():
         BatchSplitter(0)
     with pytest.raises(ComponentError, match="n_epochs is 0 and batch_size 64"):
         IterativeOptimization(Census(), 0)
+
+
+@pytest.mark.parametrize("backend", ["tf", "tf-graph"])
+def test_a_draw_behind_a_part_of_a_batch_is_refused_where_it_would_have_another_size(backend):
+    class Noisy(Component):
+        @api
+        @graph_fn
+        def call(self, inputs: Tensor) -> Tensor:
+            return inputs + self.ops.random_uniform((self.ops.batch_size(inputs),))
+
+    class Halves(Component):
+        def __init__(self) -> None:
+            self.splitter = BatchSplitter(2)
+            self.noisy = Noisy()
+
+        @api
+        def call(self, inputs: Any) -> Any:
+            first, _ = self.splitter.call(inputs)
+            return self.noisy.call(first)
+
+    with pytest.raises(BuildError, match=r"changes the size of the batch\. Draw before that"):
+        ComponentTest(Halves(), {"inputs": FloatBox()}, backend).call("call", np.zeros(4, "f4"))
+    assert ComponentTest(Halves(), {"inputs": FloatBox()}, "torch").call(
+        "call", np.zeros(4, "f4")
+    ).shape == (2,)

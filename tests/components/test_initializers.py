@@ -73,3 +73,14 @@ def test_layers_of_equal_shape_start_apart_and_seeds_count():
     assert np.abs(first - second).max() > 0.1
     np.testing.assert_array_equal(kernels(0)[0], first)
     assert np.abs(kernels(1)[0] - first).max() > 0.1
+
+
+def test_orthogonal_columns_point_where_gram_and_schmidt_left_them():
+    """By hand from the same draws: without a rule for signs the draw is not uniform."""
+    numbers = np.random.default_rng(0).standard_normal((5, 3))
+    columns = []
+    for column in numbers.T:
+        rest = column - sum((column @ known) * known for known in columns)
+        columns.append(rest / np.sqrt(rest @ rest))
+    np.testing.assert_allclose(draw("orthogonal", (5, 3)), np.stack(columns, 1), atol=1e-12)
+    np.testing.assert_allclose(draw("orthogonal", (3, 5)), np.stack(columns), atol=1e-12)

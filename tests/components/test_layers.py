@@ -134,3 +134,21 @@ def test_layers_refuse_what_they_cannot_take(layer, inputs, error, message):
 def test_conv2d_refuses_sizes_that_are_no_pairs(size):
     with pytest.raises(ComponentError, match=r"kernel_size is .*a positive int or a pair"):
         Conv2D(2, size)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_dense_multiplies_matrices_whatever_the_ranks(bias, backend, monkeypatch):
+    """Batch and time are one axis for it: three axes would be many small products."""
+    test = ComponentTest(Dense(2, bias=bias), {"inputs": Box((3,), ranks="BT")}, backend)
+    ops, axes = type(test.component.ops), []
+    name = "addmm" if bias else "matmul"
+    product, place = getattr(ops, name), 1 if bias else 0
+
+    def noted(*args):
+        axes.append(len(args[place].shape))
+        return product(*args)
+
+    monkeypatch.setattr(ops, name, staticmethod(noted))
+    assert test.call("call", np.zeros((4, 5, 3), "float32")).shape == (4, 5, 2)
+    assert axes
+    assert set(axes) == {2}

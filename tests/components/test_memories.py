@@ -8,7 +8,7 @@ import numpy as np
 import psutil
 import pytest
 
-from rlg.errors import BuildError, ComponentError, SpaceError
+from rlg.errors import BuildError, ComponentError, ExecutionError, SpaceError
 from rlg.graph.components.memories.replay import ReplayMemory
 from rlg.graph.spaces import BoolBox, Box, Dict, FloatBox, IntBox, Tuple
 from rlg.testing import ComponentTest
@@ -70,11 +70,12 @@ def test_samples_differ_from_call_to_call_and_not_between_backends(backend):
     np.testing.assert_array_equal(second, [826, 357, 845, 955])
 
 
-def test_an_empty_memory_gives_zeros(backend):
+def test_an_empty_memory_is_not_sampled(backend):
     test = ComponentTest(ReplayMemory(5), {"records": RECORDS}, backend)
-    sample, rows = test.call("sample", 2)
-    np.testing.assert_array_equal(rows, [0, 0])
-    np.testing.assert_array_equal(sample["states"], np.zeros((2, 2)))
+    with pytest.raises(ExecutionError, match=r"replay-memory.sample: the memory is empty. Insert"):
+        test.call("sample", 2)
+    test.call("insert", records(7, 1))
+    np.testing.assert_array_equal(test.call("sample", 2)[1], [0, 0])
 
 
 @pytest.mark.parametrize("space", [FloatBox(), Tuple(FloatBox(), Box((2,), "uint8"))])

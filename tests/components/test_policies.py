@@ -88,3 +88,10 @@ def test_heads_refuse_spaces_that_are_no_equal_choices(head, space):
 def test_action_spaces_may_be_plain_forms():
     assert QHead(IntBox(4).to_spec()).action_space == IntBox(4)
     assert QHead(IntBox([4, 4], shape=(2,))).action_space == IntBox(4, shape=(2,))
+
+
+def test_axes_of_sub_actions_keep_their_order(backend):
+    test = ComponentTest(QHead(IntBox(2, shape=(3, 1))), INPUTS, backend)
+    test.write({"output/bias": np.arange(6.0)})
+    expected = [[[[0.0, 1.0]], [[2.0, 3.0]], [[4.0, 5.0]]]]
+    test.test("call", np.zeros((1, 2)), expected=expected)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from rlg.errors import ComponentError, SpecError
+from rlg.graph.components.optimizers.sgd import SGD
 from rlg.graph.components.schedules import make_schedule
 from rlg.graph.components.schedules.constant import ConstantSchedule
 from rlg.graph.components.schedules.piecewise import PiecewiseSchedule
@@ -124,3 +125,13 @@ def test_other_forms_are_refused(spec, message):
 def test_schedules_that_make_no_sense_are_refused(make, message):
     with pytest.raises(ComponentError, match=message):
         make()
+
+
+def test_learning_rates_may_be_schedules():
+    assert SGD(0.5).schedule is None
+    falling = SGD({"type": "linear", "initial": "1e-3", "final": 0.0})  # As YAML 1.1 reads it.
+    assert falling.schedule.at(0.25) == pytest.approx(7.5e-4)
+    assert falling.constant_rate() == pytest.approx(1e-3)
+    assert SGD([[0, 1.0], [10, 0.0]]).schedule.at(5) == 0.5
+    with pytest.raises(SpecError, match="Did you mean 'linear'"):
+        SGD({"type": "linaer"})

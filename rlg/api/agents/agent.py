@@ -31,6 +31,8 @@ class BuildOptions:
 class Agent:
     """Acts, observes and updates; everything numerical happens in its root component."""
 
+    # Whether it remembers earlier steps of an episode, and so wants to know where episodes end.
+    is_recurrent: bool = False
     # Variables below these scopes (relative to the root) are experience, not knowledge.
     experience: ClassVar[tuple[str, ...]] = ("memory",)
 
@@ -79,6 +81,12 @@ class Agent:
         """Actions for a batch of states, or for one state (without the batch axis)."""
         raise NotImplementedError
 
+    def forget(self, ended: Any = None, explore: bool = True) -> None:
+        """Recurrent agents forget what they remember of episodes that ended, bool [B], or of all.
+
+        Actions with and without exploration are those of different environments.
+        """
+
     def observe(
         self,
         states: Any,
@@ -87,8 +95,12 @@ class Agent:
         terminals: Any,
         next_states: Any,
         env_id: str | None = None,
+        truncations: Any = None,
     ) -> None:
-        """Remembers transitions of the environment `env_id`: a batch of them, or one."""
+        """Remembers one transition, a step of B environments [B, ...], or T steps [T, B, ...].
+
+        `truncations` are episodes that a time limit ended; `env_id` names the environment.
+        """
         raise NotImplementedError
 
     def update(self, batch: Any = None, sequence_indices: Any = None) -> dict[str, Any]:

@@ -106,6 +106,7 @@ class NumpyOps(NumpyState, NumpyPriorities, NumpyOptimizer, PythonRegions, ScanR
     maximum = staticmethod(np.maximum)
     clip = staticmethod(np.clip)
     isfinite = staticmethod(np.isfinite)
+    equal = staticmethod(np.equal)
     logical_and = staticmethod(np.logical_and)
     logical_or = staticmethod(np.logical_or)
     logical_not = staticmethod(np.logical_not)

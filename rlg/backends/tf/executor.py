@@ -205,6 +205,7 @@ class _Traced:
             tf.TensorSpec([None] * len(draw.sizes), dtype_of_kind(draw.kind)) for draw in plan.draws
         ]
         self._structure: Any = None
+        self._gaps: list[Any] = []
 
     def trace(self, *flat: Any) -> list[Any]:
         waiting = iter(flat)
@@ -214,6 +215,9 @@ class _Traced:
         results = self._plan.function(*arguments, *waiting)
         leaves = {} if results is None else flatten(results)
         self._structure = None if results is None else list(leaves)
+        # An API method without outputs may have summaries.
+        self._gaps = [path for path, leaf in leaves.items() if leaf is None]
+        leaves.update(dict.fromkeys(self._gaps, True))
         # A plan without outputs still needs something to ask a session for.
         return [_as_tensor(leaf) for leaf in leaves.values()] or [tf.constant(True)]
 
@@ -224,7 +228,10 @@ class _Traced:
             return None
         if paths == [()]:
             return values[0]
-        return unflatten(dict(zip(paths, values, strict=True)))
+        flat = dict(zip(paths, values, strict=True))
+        if self._gaps:
+            flat.update(dict.fromkeys(self._gaps))
+        return unflatten(flat)
 
 
 def _as_tensor(leaf: Any) -> Any:

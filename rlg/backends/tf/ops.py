@@ -109,6 +109,7 @@ class TFOps(TFState, TFPriorities, TFOptimizer, TFRegions, ScanRecurrent):
     digamma = staticmethod(tf.math.digamma)
     clip = staticmethod(tf.clip_by_value)
     isfinite = staticmethod(tf.math.is_finite)
+    equal = staticmethod(tf.equal)
     logical_and = staticmethod(tf.logical_and)
     logical_or = staticmethod(tf.logical_or)
     logical_not = staticmethod(tf.logical_not)

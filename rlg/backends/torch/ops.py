@@ -133,6 +133,7 @@ class TorchOps(TorchState, TorchPriorities, TorchOptimizer, TorchRegions, TorchR
     clip = staticmethod(torch.clip)
     where = staticmethod(torch.where)
     isfinite = staticmethod(torch.isfinite)
+    equal = staticmethod(torch.eq)
     logical_and = staticmethod(torch.logical_and)
     logical_or = staticmethod(torch.logical_or)
     logical_not = staticmethod(torch.logical_not)

@@ -96,4 +96,9 @@ MEMORIES: list[Golden] = [
             "truncations": BoolBox(ranks="TB"),
         },
     ),
+    Golden(
+        "n_step_transitions",
+        {"type": "n_step_transitions", "n_step": 2, "gamma": 0.9},
+        {"records": Dict({**TRANSITIONS, "truncations": BoolBox()}).with_ranks("TB")},
+    ),
 ]

@@ -126,6 +126,71 @@ POLICIES: list[Golden] = [
         },
     ),
     Golden(
+        "recurrent_actor_critic-separate",
+        {
+            "type": "recurrent_actor_critic",
+            "action_space": IntBox(3).to_spec(),
+            "network": {"type": "gru", "units": 2, "network": MLP},
+            "separate": True,
+        },
+        {
+            **{f"act.{name}": space for name, space in STEPS.items()},
+            **{name: space.with_ranks("TB") for name, space in STEPS.items()},
+            "actions": IntBox(3, ranks="TB"),
+            "hidden": Dict(policy=Box((2,)), value=Box((2,))),
+        },
+    ),
+    Golden(
+        "recurrent_q_policy",
+        {
+            "type": "recurrent_q_policy",
+            "action_space": IntBox(3).to_spec(),
+            "network": {"type": "gru", "units": 2, "network": MLP},
+            "head": "dueling_head",
+        },
+        {
+            **{f"act.{name}": STEPS[name] for name in ("states", "resets")},
+            **{name: STEPS[name].with_ranks("BT") for name in ("states", "resets")},
+            "hidden": Box((2,)),
+        },
+    ),
+    Golden(
+        "recurrent_dqn",
+        {
+            "type": "recurrent_dqn",
+            "action_space": IntBox(3).to_spec(),
+            "policy": {
+                "type": "recurrent_q_policy",
+                "network": {"type": "lstm", "units": 2, "network": MLP},
+            },
+            "memory": {"type": "prioritized_replay", "buffer_size": 8},
+        },
+        {
+            "states": VECTOR,
+            "resets": BoolBox(),
+            "hidden": Dict(c=Box((2,)), h=Box((2,))),
+            "epsilon": FloatBox(0.0, 1.0, ranks=""),
+            "records": Dict(
+                states=Box((4, 3)),
+                resets=BoolBox((4,)),
+                actions=IntBox(3, shape=(3,)),
+                rewards=VECTOR,
+                terminals=BoolBox((3,)),
+                masks=FloatBox(0.0, 1.0, (3,)),
+            ),
+            "weights": FloatBox(0.0, 1.0),
+            "beta": FloatBox(0.0, 1.0, ranks=""),
+            "learning_rate": FloatBox(0.0, 0.01, ranks=""),
+        },
+        [
+            ("observe", {}),
+            ("get_actions", {}),
+            ("update", {"n": 3}),
+            ("sync_target", {}),
+            ("update_from", {}),
+        ],
+    ),
+    Golden(
         "gaussian_noise",
         {"type": "gaussian_noise", "action_space": TORQUE.to_spec(), "sigma": 0.5},
         {"actions": TORQUE, "scale": FloatBox(0.0, 1.0)},

@@ -61,6 +61,10 @@ BRANCHES = IntBox(3, shape=(2,))
 CHOICES, SEVERAL = ACTIONS.to_spec(), BRANCHES.to_spec()
 MLP = {"type": "mlp", "units": [4], "activation": "tanh"}
 EPSILON = FloatBox(0.0, 1.0, ranks="")
+RATES = {
+    "beta": FloatBox(0.0, 1.0, ranks=""),
+    "learning_rate": FloatBox(0.0, 0.01, ranks=""),
+}
 RECORDS = Dict(
     states=FEATURES,
     actions=ACTIONS,
@@ -138,6 +142,7 @@ PROOF: list[Golden] = [
             "actions": ACTIONS,
             "rewards": FloatBox(),
             "terminals": BoolBox(),
+            "discounts": FloatBox(0.0, 1.0),
             "td": FloatBox(),
             "weights": FloatBox(0.0, 1.0),
         },
@@ -181,6 +186,7 @@ PROOF: list[Golden] = [
             "epsilon": EPSILON,
             "records": RECORDS,
             "weights": FloatBox(0.0, 1.0),
+            **RATES,
         },
         [
             ("observe", {}),
@@ -190,5 +196,24 @@ PROOF: list[Golden] = [
             ("update_from", {}),
             ("get_actions", {"explore": False}),
         ],
+    ),
+    Golden(
+        "dqn-windows",
+        {
+            "type": "dqn",
+            "policy": {"type": "q_policy", "network": MLP, "head": "q_head"},
+            "action_space": CHOICES,
+            "memory": {"type": "prioritized_replay", "buffer_size": 8},
+            "n_step": 2,
+        },
+        {
+            "states": FEATURES,
+            "epsilon": EPSILON,
+            "observe.records": Dict({**RECORDS, "truncations": BoolBox()}).with_ranks("TB"),
+            "records": Dict({**RECORDS, "discounts": FloatBox(0.0, 1.0)}),
+            "weights": FloatBox(0.0, 1.0),
+            **RATES,
+        },
+        [("observe", {}), ("update", {"n": 4}), ("observe", {}), ("update", {"n": 3})],
     ),
 ]

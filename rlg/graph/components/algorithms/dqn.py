@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from rlg.graph import Component, Size, Static, api
+from rlg.graph import Component, Size, Static, Tensor, api, graph_fn
 from rlg.graph.components.actions import discrete
 from rlg.graph.components.common.sync import TargetSync
+from rlg.graph.components.memories.prioritized import Prioritized
+from rlg.graph.components.memories.transitions import NStepTransitions
 from rlg.graph.registry import make
 
 
 class DQN(Component):
     """Deep Q-learning with a target network and a replay memory: Mnih et al. (2015).
 
-    Double by its loss, dueling by the head of its policy. records: a Dict of states, actions,
-    rewards, terminals (bool) and next_states, all with a batch rank; epsilon: one number, or [B];
-    weights: [B].
+    Double by its loss, dueling by the head of its policy, prioritized by its memory. records: a
+    Dict of states, actions, rewards, terminals (bool) and next_states, all with a batch rank;
+    epsilon: one number, or [B]; weights: [B]; beta, learning_rate: one number each, from schedules.
+    With `n_step` above 1 `observe` takes segments of steps, see NStepTransitions, and records in
+    the memory have `discounts`.
     """
 
     def __init__(
@@ -27,6 +31,7 @@ class DQN(Component):
         optimizer: Any = "adam",
         exploration: Any = "epsilon_greedy",
         tau: float = 1.0,
+        n_step: int = 1,
     ) -> None:
         self.action_space = discrete("DQN", action_space)
         self.policy = make(policy, action_space=self.action_space)
@@ -36,7 +41,14 @@ class DQN(Component):
         self.optimizer = make(optimizer)
         self.exploration = make(exploration, action_space=self.action_space)
         self.tau = tau
+        self.n_step = n_step
+        self.windows = NStepTransitions(n_step, self.loss.gamma) if n_step != 1 else None
         self.target_sync = TargetSync(tau)
+
+    @property
+    def is_prioritized(self) -> bool:
+        """Whether the memory weighs its records and wants to know their TD errors."""
+        return isinstance(self.memory, Prioritized)
 
     @api
     def get_actions(self, states: Any, epsilon: Any, explore: Static[bool] = True) -> Any:
@@ -46,16 +58,22 @@ class DQN(Component):
 
     @api
     def observe(self, records: Any) -> None:
-        self.memory.insert(records)
+        self.memory.insert(records if self.windows is None else self.windows.call(records))
 
     @api
-    def update(self, n: Size = 32) -> Any:
+    def update(self, n: Size = 32, beta: Any = None, learning_rate: Any = None) -> Any:
         """Learns from `n` records of the memory; gives the loss and the TD errors."""
-        records, _ = self.memory.sample(n)
-        return self.update_from(records)
+        if not self.is_prioritized:
+            records, _ = self.memory.sample(n)
+            return self.update_from(records, None, learning_rate)
+        records, rows, weights = self.memory.sample(n, beta)
+        loss, td_errors = self.update_from(records, weights, learning_rate)
+        # Priorities are plain TD errors: weights belong to the loss alone.
+        self.memory.update(rows, self.priorities(td_errors))
+        return loss, td_errors
 
     @api
-    def update_from(self, records: Any, weights: Any = None) -> Any:
+    def update_from(self, records: Any, weights: Any = None, learning_rate: Any = None) -> Any:
         """Learns from these records; gives the loss and the TD errors."""
         q = self.policy.q_values(records["states"])
         with self.no_gradient():
@@ -64,11 +82,28 @@ class DQN(Component):
             if self.loss.double:
                 q_next = self.policy.q_values(records["next_states"])
         td_errors = self.loss.td_errors(
-            q, records["actions"], records["rewards"], records["terminals"], q_next, q_next_target
+            q,
+            records["actions"],
+            records["rewards"],
+            records["terminals"],
+            q_next,
+            q_next_target,
+            None if self.windows is None else records["discounts"],
         )
         loss, _ = self.loss.loss(td_errors, weights)
-        self.optimizer.step(loss, self.policy.variables())
+        norm = self.optimizer.step(loss, self.policy.variables(), learning_rate)
+        self.summary("gradient_norm", norm)
+        self.summary("q_values", q, "histogram")
+        self.summary("td_errors", td_errors, "histogram")
         return loss, td_errors
+
+    @graph_fn
+    def priorities(self, td_errors: Tensor) -> Tensor:
+        """Sizes [B]; of sub-actions, [B, D], their mean."""
+        sizes = self.ops.abs(td_errors)
+        for _ in self.action_space.shape:
+            sizes = self.ops.mean(sizes, -1)
+        return sizes
 
     @api
     def sync_target(self) -> None:

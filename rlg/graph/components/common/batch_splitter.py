@@ -12,9 +12,9 @@ from rlg.graph.spaces import Space, flatten, map_leaves, path_name
 class BatchSplitter(Component):
     """Gives `num_parts` equal parts of a batch, one output for each, in order.
 
-    inputs: any nested space, [B, ...] or [B, T, ...]; parts: [B // num_parts, ...]. Where B is no
-    multiple of `num_parts`, what remains at its end is left out: equal parts weigh equally when
-    replicas average their gradients.
+    inputs: any nested space, [B, ...] or [B, T, ...]; parts: [B / num_parts, ...]. A batch that
+    can't be divided is refused: equal parts weigh equally when replicas average their gradients,
+    and nothing of a batch should be lost on the way.
     """
 
     def __init__(self, num_parts: int) -> None:
@@ -37,9 +37,17 @@ class BatchSplitter(Component):
     @api
     @graph_fn(outputs=lambda self: self.num_parts, spaces=_spaces)
     def call(self, inputs: Tensor) -> Any:
-        n = self.ops.batch_size(next(iter(flatten(inputs).values()))) // self.num_parts
-        parts = tuple(self._part(inputs, i * n, n) for i in range(self.num_parts))
-        return parts if len(parts) > 1 else parts[0]
+        ops, parts = self.ops, self.num_parts
+        if parts == 1:
+            return inputs
+        size = ops.batch_size(next(iter(flatten(inputs).values())))
+        ops.require(
+            ops.equal(ops.cast(size % parts, "int64"), 0),
+            f"{self.path}.call: the batch can't be divided into {parts} equal parts. Give a batch "
+            f"size that is a multiple of {parts}.",
+        )
+        n = size // parts
+        return tuple(self._part(inputs, i * n, n) for i in range(parts))
 
     def _part(self, inputs: Tensor, start: Any, n: Any) -> Tensor:
         return map_leaves(lambda x: x[start : start + n], inputs)

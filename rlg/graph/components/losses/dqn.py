@@ -12,7 +12,8 @@ class DQNLoss(Component):
 
     q, q_next, q_next_target: [B, A]; [B, D, A] for D sub-actions, each with its own target
     (Tavakoli et al., 2018); or nested: then the sub-actions share the mean of their targets.
-    td: [B], or [B, D] (the leaves of a nested space side by side). actions: ints, terminals: bool.
+    td: [B], or [B, D] (the leaves of a nested space side by side). actions: ints, terminals: bool;
+    discounts: [B], gamma^k where windows differ in length (default: gamma^n_step for all).
     With `double` the online network chooses a' (van Hasselt et al., 2016); without `huber_delta`
     an item costs 0.5 * td^2, the mean over its sub-actions.
     """
@@ -56,6 +57,7 @@ class DQNLoss(Component):
         terminals: Tensor,
         q_next: Tensor,
         q_next_target: Tensor,
+        discounts: Tensor | None = None,
     ) -> Tensor:
         """Target minus estimate; `q_next` is used by `double` only."""
         ops = self.ops
@@ -67,9 +69,10 @@ class DQNLoss(Component):
         if isinstance(q, (dict, tuple)):
             values = ops.mean(values, -1, keepdims=True)  # [B, 1]: shared.
         estimates = self._side_by_side(map_leaves(self._pick, q, actions))  # [B] or [B, D]
+        discount = self.gamma**self.n_step if discounts is None else discounts
         for _ in ops.shape_of(estimates)[1:]:
             rewards, terminals = ops.expand_dims(rewards, -1), ops.expand_dims(terminals, -1)
-        discount = self.gamma**self.n_step
+            discount = discount if discounts is None else ops.expand_dims(discount, -1)
         targets = rewards + discount * ops.where(terminals, 0.0, values)
         return ops.stop_gradient(targets) - estimates
 

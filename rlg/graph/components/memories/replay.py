@@ -9,9 +9,9 @@ from rlg.graph.components.memories.columns import Columns
 class ReplayMemory(Columns):
     """Keeps the newest `buffer_size` records and samples uniformly: Lin (1992).
 
-    records: any nested space with a batch rank; rows: int64 [n], the places of sampled records.
-    Sample only after the first insert: an empty memory gives zeros. It lives on the host: rows are
-    written and gathered on numpy arrays whatever the backend of the rest is.
+    records: any nested space with a batch rank; rows: int64 [n], the places of sampled records. It
+    lives on the host: rows are written and gathered on numpy arrays whatever the backend of the
+    rest is.
     """
 
     on_host = True
@@ -25,6 +25,10 @@ class ReplayMemory(Columns):
     @api
     @graph_fn
     def sample(self, n: Size) -> tuple[Tensor, Tensor]:
-        """Draws with replacement."""
+        """Draws with replacement, from one record or more."""
+        self.ops.require(
+            self._size > 0,
+            f"{self.path}.sample: the memory is empty. Insert records before you sample.",
+        )
         rows = self.ops.random_rows((n,), self._size)
         return self._gather(self._columns, rows), rows

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rlg.graph import Tensor, graph_fn
-from rlg.graph.components.optimizers.optimizer import Optimizer
+from rlg.graph.components.optimizers.optimizer import LearningRate, Optimizer
 
 
 class Adadelta(Optimizer):
@@ -16,7 +16,7 @@ class Adadelta(Optimizer):
 
     def __init__(
         self,
-        learning_rate: float = 1.0,
+        learning_rate: LearningRate = 1.0,
         rho: float = 0.9,
         epsilon: float = 1e-6,
         max_grad_norm: float | None = None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rlg.graph import Tensor, graph_fn
-from rlg.graph.components.optimizers.optimizer import Optimizer
+from rlg.graph.components.optimizers.optimizer import LearningRate, Optimizer
 
 
 class Adagrad(Optimizer):
@@ -16,7 +16,7 @@ class Adagrad(Optimizer):
 
     def __init__(
         self,
-        learning_rate: float = 1e-2,
+        learning_rate: LearningRate = 1e-2,
         epsilon: float = 1e-10,
         initial_accumulator_value: float = 0.0,
         max_grad_norm: float | None = None,

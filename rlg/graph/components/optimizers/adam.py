@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rlg.graph import Tensor, graph_fn
-from rlg.graph.components.optimizers.optimizer import Optimizer
+from rlg.graph.components.optimizers.optimizer import LearningRate, Optimizer
 
 
 class Adam(Optimizer):
@@ -17,7 +17,7 @@ class Adam(Optimizer):
 
     def __init__(
         self,
-        learning_rate: float = 1e-3,
+        learning_rate: LearningRate = 1e-3,
         beta1: float = 0.9,
         beta2: float = 0.999,
         epsilon: float = 1e-8,
@@ -49,7 +49,7 @@ class Adam(Optimizer):
             [self._first[key] for key in keys],
             [self._second[key] for key in keys],
             self._step,
-            learning_rate=self.learning_rate if learning_rate is None else learning_rate,
+            learning_rate=self.constant_rate() if learning_rate is None else learning_rate,
             beta1=self.beta1,
             beta2=self.beta2,
             epsilon=self.epsilon,

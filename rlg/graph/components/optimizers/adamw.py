@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rlg.graph.components.optimizers.adam import Adam
+from rlg.graph.components.optimizers.optimizer import LearningRate
 
 
 class AdamW(Adam):
@@ -15,7 +16,7 @@ class AdamW(Adam):
 
     def __init__(
         self,
-        learning_rate: float = 1e-3,
+        learning_rate: LearningRate = 1e-3,
         beta1: float = 0.9,
         beta2: float = 0.999,
         epsilon: float = 1e-8,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rlg.graph import Tensor, graph_fn
-from rlg.graph.components.optimizers.optimizer import Optimizer
+from rlg.graph.components.optimizers.optimizer import LearningRate, Optimizer
 
 
 class Nadam(Optimizer):
@@ -17,7 +17,7 @@ class Nadam(Optimizer):
 
     def __init__(
         self,
-        learning_rate: float = 2e-3,
+        learning_rate: LearningRate = 2e-3,
         beta1: float = 0.9,
         beta2: float = 0.999,
         epsilon: float = 1e-8,

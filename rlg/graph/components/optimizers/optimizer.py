@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rlg.errors import ComponentError, SpaceError
 from rlg.graph import Component, Tensor, Variable, api, graph_fn
+from rlg.graph.components.schedules.factory import make_schedule
+from rlg.graph.components.schedules.schedule import Schedule
 from rlg.graph.registry import make
 from rlg.graph.spaces import Box, Dict, Space
+
+# A constant, or a schedule's spec: see make_schedule.
+LearningRate = float | Mapping[str, Any] | Sequence[Any]
 
 
 class Optimizer(Component):
@@ -15,15 +21,18 @@ class Optimizer(Component):
 
     loss: one number; variables: a Dict of variables, from `component.variables()`; gradients: a
     Dict of equal keys and shapes; learning_rate: one number, from a schedule or the host (None: the
-    constant of the constructor). Clipping is part of `apply`: `max_grad_norm` bounds the norm of
-    all gradients together (Pascanu et al., 2013, by torch's formula), `clip_norm` that of each
-    variable's gradient, `clip_value` each number. `average` is a component with
-    `average(gradients)`: replicas put theirs between the two.
+    constant of the constructor). If the constructor is given a schedule, whoever knows the time
+    asks `schedule` and hands the rate in; else it stays where the schedule begins.
+
+    Clipping is part of `apply`: `max_grad_norm` bounds the norm of all gradients together (Pascanu
+    et al., 2013, by torch's formula), `clip_norm` that of each variable's gradient, `clip_value`
+    each number. `average` is a component with `average(gradients)`: replicas put theirs between the
+    two.
     """
 
     def __init__(
         self,
-        learning_rate: float,
+        learning_rate: LearningRate,
         max_grad_norm: float | None = None,
         clip_value: float | None = None,
         average: Any = None,
@@ -34,9 +43,16 @@ class Optimizer(Component):
         self.clip_value = clip_value
         self.clip_norm = clip_norm
         self.average = None if average is None else make(average)
+        _ = self.schedule  # A wrong spec is known here.
+
+    @property
+    def schedule(self) -> Schedule | None:
+        """What the learning rate follows; None if it is constant."""
+        is_number = isinstance(self.learning_rate, (int, float))
+        return None if is_number else make_schedule(self.learning_rate)
 
     def create_variables(self, *, variables: Space, learning_rate: Space | None = None) -> None:
-        if self.learning_rate < 0:
+        if isinstance(self.learning_rate, (int, float)) and self.learning_rate < 0:
             raise ComponentError(
                 f"{self.path}: learning_rate is {self.learning_rate}; give a positive one."
             )
@@ -138,8 +154,14 @@ class Optimizer(Component):
     def rate(self, learning_rate: Tensor | None, like: Tensor) -> Tensor:
         """The rate to multiply gradients like this one with."""
         if learning_rate is None:
-            return self.learning_rate
+            return self.constant_rate()
         return self.ops.cast(learning_rate, self.ops.dtype_of(like))
+
+    def constant_rate(self) -> float:
+        """The rate of the constructor, or where its schedule begins."""
+        if isinstance(self.learning_rate, (int, float)):
+            return self.learning_rate
+        return make_schedule(self.learning_rate).at(0.0)
 
 
 def _is_number(space: Space) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rlg.graph import Tensor, graph_fn
-from rlg.graph.components.optimizers.optimizer import Optimizer
+from rlg.graph.components.optimizers.optimizer import LearningRate, Optimizer
 
 
 class RMSProp(Optimizer):
@@ -18,7 +18,7 @@ class RMSProp(Optimizer):
 
     def __init__(
         self,
-        learning_rate: float = 1e-2,
+        learning_rate: LearningRate = 1e-2,
         alpha: float = 0.99,
         epsilon: float = 1e-8,
         momentum: float = 0.0,

@@ -6,7 +6,7 @@ from typing import Any
 
 from rlg.errors import ComponentError
 from rlg.graph import Tensor, graph_fn
-from rlg.graph.components.optimizers.optimizer import Optimizer
+from rlg.graph.components.optimizers.optimizer import LearningRate, Optimizer
 
 
 class SGD(Optimizer):
@@ -17,7 +17,7 @@ class SGD(Optimizer):
 
     def __init__(
         self,
-        learning_rate: float = 1e-3,
+        learning_rate: LearningRate = 1e-3,
         momentum: float = 0.0,
         max_grad_norm: float | None = None,
         clip_value: float | None = None,

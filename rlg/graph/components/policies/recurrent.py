@@ -8,11 +8,15 @@ from rlg.errors import ComponentError
 from rlg.graph import Component, Static, api
 from rlg.graph.components.distributions.joint import Joint
 from rlg.graph.registry import make
-from rlg.graph.spaces import Space, space_from_spec
+from rlg.graph.spaces import Dict, Space, space_from_spec
 
 
 class RecurrentActorCritic(Component):
-    """A policy and a value function on the features of one recurrent network (`lstm`, `gru`).
+    """A policy and a value function on the features of a recurrent network (`lstm`, `gru`).
+
+    With `separate` the value function has a network of its own: by default a second one of the same
+    kind, or `value_network`, which may do without a memory. If both remember, hidden is a Dict of
+    `policy` and `value`.
 
     `act` takes one step: states with ranks B; `evaluate` and `values` take sequences: ranks BT or
     TB. hidden: what the network remembers before the first step, of `hidden_space`, [B, ...];
@@ -26,7 +30,10 @@ class RecurrentActorCritic(Component):
         action_space: Any,
         head: Any = "action_head",
         value_head: Any = "value_head",
+        separate: bool = False,
+        value_network: Any = None,
     ) -> None:
+        spec = network if value_network is None else value_network
         self.action_space = space_from_spec(action_space)
         self.network = make(network)
         if not hasattr(self.network, "unroll"):
@@ -36,13 +43,24 @@ class RecurrentActorCritic(Component):
             )
         self.head = make(head, action_space=self.action_space)
         self.value_head = make(value_head)
+        self.separate = separate or value_network is not None
+        self.value_network: Any = None
+        if self.separate:
+            is_same = spec is network and isinstance(network, Component)
+            self.value_network = network.copy("value_network") if is_same else make(spec)
         self.distribution = Joint(self.head.distributions)
 
     @property
     def hidden_space(self) -> Space:
         """What `hidden` is; it starts from zeros."""
         space: Space = self.network.state_space
+        if self._remembers_twice:
+            return Dict(policy=space, value=self.value_network.state_space)
         return space
+
+    @property
+    def _remembers_twice(self) -> bool:
+        return hasattr(self.value_network, "unroll")
 
     @api
     def act(
@@ -54,8 +72,7 @@ class RecurrentActorCritic(Component):
         masks: Any = None,
     ) -> Any:
         """Actions (before `clip`), their log-probabilities, values, and what to remember."""
-        features, hidden = self.network.unroll(states, hidden, resets)
-        parameters, values = self._outputs(features, masks)
+        parameters, values, hidden = self._outputs(states, hidden, resets, masks)
         if explore:
             actions, log_probs = self.distribution.sample_log_prob(parameters)
         else:
@@ -68,14 +85,18 @@ class RecurrentActorCritic(Component):
         self, states: Any, actions: Any, hidden: Any, resets: Any, masks: Any = None
     ) -> Any:
         """Log-probabilities of these actions, entropy, and values."""
-        features, _ = self.network.unroll(states, hidden, resets)
-        parameters, values = self._outputs(features, masks)
+        parameters, values, _ = self._outputs(states, hidden, resets, masks)
         log_probs = self.distribution.log_prob(parameters, actions)
         return log_probs, self.distribution.entropy(parameters), values
 
     @api
     def values(self, states: Any, hidden: Any, resets: Any) -> Any:
-        features, _ = self.network.unroll(states, hidden, resets)
+        if not self.separate:
+            features, _ = self.network.unroll(states, hidden, resets)
+        elif self._remembers_twice:
+            features, _ = self.value_network.unroll(states, hidden["value"], resets)
+        else:
+            features = self.value_network.call(states)
         return self.value_head.call(features)
 
     @api
@@ -83,5 +104,14 @@ class RecurrentActorCritic(Component):
         """Actions put inside of the bounds of the environment, where they may lie outside."""
         return self.head.clip(actions)
 
-    def _outputs(self, features: Any, masks: Any) -> tuple[Any, Any]:
-        return self.head.parameters(features, masks), self.value_head.call(features)
+    def _outputs(self, states: Any, hidden: Any, resets: Any, masks: Any) -> tuple[Any, Any, Any]:
+        """Parameters, values, and what to remember."""
+        before = hidden["policy"] if self._remembers_twice else hidden
+        features, after = self.network.unroll(states, before, resets)
+        parameters = self.head.parameters(features, masks)
+        if self._remembers_twice:
+            others, later = self.value_network.unroll(states, hidden["value"], resets)
+            return parameters, self.value_head.call(others), {"policy": after, "value": later}
+        if self.separate:
+            features = self.value_network.call(states)
+        return parameters, self.value_head.call(features), after

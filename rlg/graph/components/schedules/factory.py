@@ -34,8 +34,19 @@ def make_schedule(spec: Any) -> Schedule:
         raise SpecError(
             f"there is no schedule {name!r}.{suggestion(name, TYPES)} Known: {', '.join(TYPES)}."
         )
-    schedule: Schedule = make({**spec, "type": f"{name}_schedule"})
+    words = {key: _number(value) for key, value in spec.items()}
+    schedule: Schedule = make({**words, "type": f"{name}_schedule"})
     return schedule
+
+
+def _number(value: Any) -> Any:
+    """YAML 1.1 reads 1e-3 as text."""
+    if isinstance(value, (list, tuple)):
+        return [_number(item) for item in value]
+    try:
+        return float(value) if isinstance(value, str) else value
+    except ValueError:
+        return value
 
 
 def _is_pair(point: Any) -> bool:

@@ -1,0 +1,100 @@
+"""Deep Q-learning from sequences, with networks that remember."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rlg.graph import Static, Tensor, api, graph_fn
+from rlg.graph.components.algorithms.dqn import DQN
+from rlg.graph.components.algorithms.sequences import with_time
+from rlg.graph.spaces import Space
+
+# Of a sequence's priority: this share of its largest TD error, the rest of the mean.
+LARGEST = 0.9
+
+
+class RecurrentDQN(DQN):
+    """DQN whose records are sequences that begin from an empty memory: Hausknecht and Stone (2015).
+
+    records: a Dict with a batch rank, of `states` [L + 1, ...] and `resets` (bool, where episodes
+    begin) [L + 1], `actions`, `rewards`, `terminals` and `masks` (float, 0 where the next state is
+    not known) [L, ...]: the sequence is part of their shapes. hidden, resets: see RecurrentQPolicy.
+    A sequence's priority is that of Kapturowski et al. (2019); td_errors: [B, L].
+    """
+
+    @api
+    def get_actions(  # type: ignore[override]
+        self,
+        states: Any,
+        epsilon: Any,
+        hidden: Any,
+        resets: Any,
+        explore: Static[bool] = True,
+    ) -> Any:
+        """Actions, and what to remember."""
+        q_values, hidden = self.policy.act(states, hidden, resets)
+        if explore:
+            return self.exploration.explore(q_values, epsilon), hidden
+        return self.best(q_values), hidden
+
+    @api
+    def update_from(self, records: Any, weights: Any = None, learning_rate: Any = None) -> Any:
+        """Learns from these sequences; gives the loss and the TD errors."""
+        steps = self.unrolled(records)
+        q = self.policy.q_values(steps["states"], steps["resets"])
+        with self.no_gradient():
+            q_target = self.target_policy.q_values(steps["states"], steps["resets"])
+        td_errors = self.loss.td_errors(
+            self.first(q),
+            steps["actions"],
+            steps["rewards"],
+            steps["terminals"],
+            self.following(q),
+            self.following(q_target),
+        )
+        loss, _ = self.loss.loss(td_errors, self.weighed(steps["masks"], weights))
+        self.optimizer.step(loss, self.policy.variables(), learning_rate)
+        return loss, self.known(td_errors, steps["masks"])
+
+    @graph_fn
+    def best(self, q_values: Tensor) -> Tensor:
+        return self.ops.argmax(q_values, -1)
+
+    def _steps(self, records: Space) -> Space:
+        """Declared: a dry run sees a first axis of fixed size, which is time here."""
+        return with_time(records)
+
+    @graph_fn(spaces=_steps)
+    def unrolled(self, records: Tensor) -> Tensor:
+        """The same tensors, with time in their ranks."""
+        return records
+
+    @graph_fn
+    def first(self, q: Tensor) -> Tensor:
+        """Without the last step."""
+        return q[:, :-1]
+
+    @graph_fn
+    def following(self, q: Tensor) -> Tensor:
+        """Without the first step; what is judged here takes no gradients."""
+        return self.ops.stop_gradient(q[:, 1:])
+
+    @graph_fn
+    def weighed(self, masks: Tensor, weights: Tensor | None = None) -> Tensor:
+        return masks if weights is None else masks * self.ops.expand_dims(weights, -1)
+
+    @graph_fn
+    def known(self, td_errors: Tensor, masks: Tensor) -> Tensor:
+        """TD errors [B, L] or [B, L, D], 0 where the next state is not known."""
+        for _ in self.action_space.shape:
+            masks = self.ops.expand_dims(masks, -1)
+        return td_errors * masks
+
+    @graph_fn
+    def priorities(self, td_errors: Tensor) -> Tensor:
+        """[B] of [B, L] or [B, L, D]."""
+        ops = self.ops
+        sizes = ops.abs(td_errors)
+        for _ in self.action_space.shape:
+            sizes = ops.mean(sizes, -1)
+        return LARGEST * ops.max(sizes, -1) + (1.0 - LARGEST) * ops.mean(sizes, -1)

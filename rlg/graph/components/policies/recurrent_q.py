@@ -1,0 +1,48 @@
+"""The policy of the DQN family with a memory of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rlg.errors import ComponentError
+from rlg.graph import Component, api
+from rlg.graph.components.actions import discrete
+from rlg.graph.registry import make
+from rlg.graph.spaces import Space
+
+
+class RecurrentQPolicy(Component):
+    """Q-values on the features of a recurrent network (`lstm`, `gru`): Hausknecht and Stone (2015).
+
+    `act` takes one step: states with ranks B; `q_values` takes sequences: ranks BT or TB. hidden:
+    what the network remembers before the first step, of `hidden_space`, [B, ...] (None: nothing);
+    resets: bool for each step, True where an episode begins: there it remembers nothing. q_values:
+    [..., A], or [..., D, A] for D sub-actions.
+    """
+
+    def __init__(self, network: Any, action_space: Any, head: Any = "q_head") -> None:
+        self.action_space = discrete("RecurrentQPolicy", action_space)
+        self.network = make(network)
+        if not hasattr(self.network, "unroll"):
+            raise ComponentError(
+                f"RecurrentQPolicy: {type(self.network).__name__} remembers nothing. Give a "
+                "recurrent network, {type: lstm, network: ...}, or use q_policy."
+            )
+        self.head = make(head, action_space=self.action_space)
+
+    @property
+    def hidden_space(self) -> Space:
+        """What `hidden` is; it starts from zeros."""
+        space: Space = self.network.state_space
+        return space
+
+    @api
+    def act(self, states: Any, hidden: Any, resets: Any) -> Any:
+        """Q-values of one step, and what to remember."""
+        features, hidden = self.network.unroll(states, hidden, resets)
+        return self.head.call(features), hidden
+
+    @api
+    def q_values(self, states: Any, resets: Any, hidden: Any = None) -> Any:
+        features, _ = self.network.unroll(states, hidden, resets)
+        return self.head.call(features)
