@@ -9,27 +9,31 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Self
 
 from rlg.api.agents.agent import BuildOptions
 from rlg.api.agents.factory import agent_of
 from rlg.api.evaluation import Evaluation, evaluate
+from rlg.api.figures import figures_of, nbytes_of_memory, title_of
+from rlg.api.picture import draw_run
+from rlg.api.summaries import are_wanted, write_histograms, write_scalars
 from rlg.envs import make_env
 from rlg.execution.local import Iteration, ReplayLoop
-from rlg.graph.core.draw import to_svg
 from rlg.graph.core.randomness import key_of
 from rlg.tracking.checkpoints import CheckpointStore
 from rlg.tracking.episodes import EpisodeStats
 from rlg.tracking.folder import RunFolder
 from rlg.tracking.metrics import MetricsLog
-from rlg.tracking.progress import make_progress
+from rlg.tracking.progress import Progress, make_progress
 
 
 @dataclass(frozen=True, slots=True)
 class Intervals:
-    """Environment steps between logs, evaluations and checkpoints; 0 for never."""
+    """Environment steps between logs, histograms, evaluations and checkpoints; 0 for never."""
 
     log: int
+    histograms: int
     evaluation: int
     checkpoint: int
 
@@ -48,6 +52,7 @@ class Session:
         self.loop = ReplayLoop(self.agent, self.env)  # type: ignore[arg-type]
         self.intervals = Intervals(
             config["logger"]["interval"],
+            config["logger"]["histograms"],
             config["evaluation"]["interval"],
             config["checkpoint"]["interval"],
         )
@@ -55,13 +60,19 @@ class Session:
         self.log = MetricsLog(folder.path, tensorboard=config["logger"]["tensorboard"])
         self.episodes = EpisodeStats()
         self.last: Evaluation | None = None
+        # As the status notes them: `last_evaluation`, `best_evaluation`.
+        self.evaluations: dict[str, Any] = {}
+        self.latest: dict[str, float] = {}  # what the newest update gave
+        self.memory_nbytes = nbytes_of_memory(self.agent)
+        self._progress: Progress | None = None
         self._train: dict[str, list[float]] = {}
         self._saved_at = -1
 
     # -- starting ---------------------------------------------------------------------------------
     def start(self) -> None:
         """Begins a new run."""
-        self.folder.graph.write_text(to_svg(self.agent.executor.builder))
+        if self.config["logger"]["graph"]:
+            draw_run(self.folder, self.agent.executor, self.log)
         self.log.text(0, "config", self.folder.read_config())
         self.loop.start()
 
@@ -76,7 +87,11 @@ class Session:
         self._train = {name: list(pair) for name, pair in tree["session"]["train"].items()}
         self.log.truncate_after(checkpoint.step)
         self.store.truncate_after(checkpoint.step)
-        self.folder.resumed(checkpoint.step)
+        status = self.folder.resumed(checkpoint.step)
+        self.evaluations = {
+            "last_evaluation": status.last_evaluation,
+            "best_evaluation": status.best_evaluation,
+        }
         self._saved_at = checkpoint.step
         return checkpoint.step, checkpoint.skipped
 
@@ -95,7 +110,7 @@ class Session:
 
     def run(self, interruption: Any) -> None:
         """Iterates until the budget is used up or the user asks to stop; saves at the end."""
-        progress = make_progress(self.total, step=self.steps, updates=self.agent.updates)
+        progress = self._progress = make_progress(partial(figures_of, self), title_of(self))
         started, first = time.perf_counter(), self.steps
         try:
             while not self.is_finished and not interruption.requested:
@@ -103,17 +118,20 @@ class Session:
                 self._note(self.loop.iterate())
                 if _crosses(self.intervals.log, before, self.steps, self.total):
                     self._write_log((self.steps - first) / (time.perf_counter() - started))
+                if _crosses(self.intervals.histograms, before, self.steps, self.total):
+                    write_histograms(self.agent.executor, self.log, self.steps)
                 if _crosses(self.intervals.evaluation, before, self.steps, self.total):
+                    progress.say("evaluating")
                     self.evaluate()
                 if _crosses(self.intervals.checkpoint, before, self.steps, self.total):
+                    progress.say("saving")
                     self.save()
-                progress.update(
-                    self.steps,
-                    updates=self.agent.updates,
-                    reward=self.episodes.means().get("rollout/ep_rew_mean"),
-                )
+                progress.say("")
+                progress.tick()
+            progress.say("saving")
             self.save()
         finally:
+            self._progress = None
             progress.close()
 
     def close(self) -> None:
@@ -130,8 +148,9 @@ class Session:
     def evaluate(self) -> Evaluation:
         """Plays evaluation episodes and notes the result."""
         settings = self.config["evaluation"]
+        tick = None if self._progress is None else self._progress.tick
         result = evaluate(
-            self.agent, self.config["env"], settings["episodes"], self._evaluation_seed
+            self.agent, self.config["env"], settings["episodes"], self.evaluation_seed, tick
         )
         self.last = result
         note = {"step": self.steps, "mean_reward": result.mean_reward}
@@ -139,6 +158,7 @@ class Session:
         known = self.folder.status.best_evaluation
         if known is None or result.mean_reward > known["mean_reward"]:
             changes["best_evaluation"] = note
+        self.evaluations |= changes
         self.log.log(
             self.steps,
             {
@@ -164,11 +184,13 @@ class Session:
         self.folder.update(steps=self.steps, updates=self.agent.updates)
 
     @property
-    def _evaluation_seed(self) -> int:
+    def evaluation_seed(self) -> int:
+        """Of the environments that are played for evaluations."""
         return key_of(self.seed, "evaluation") % 2**31
 
     def _note(self, iteration: Iteration) -> None:
         self.episodes.add(iteration.returns, iteration.lengths)
+        self.latest = iteration.train or self.latest
         for name, value in iteration.train.items():
             total = self._train.setdefault(name, [0.0, 0])
             total[0] += value
@@ -177,6 +199,8 @@ class Session:
     def _write_log(self, steps_per_second: float) -> None:
         means = {name: total / count for name, (total, count) in self._train.items()}
         self._train = {}
+        if self.config["logger"]["summaries"]:
+            write_scalars(self.agent.executor, self.log, self.steps)
         self.log.log(
             self.steps,
             {
@@ -200,7 +224,10 @@ def build_options(config: Mapping[str, Any]) -> BuildOptions:
         device=backend.pop("device", None),
         devices=backend.pop("devices", None) or {},
     )
-    return replace(options, options={k: v for k, v in backend.items() if v is not None})
+    words = {k: v for k, v in backend.items() if v is not None}
+    if are_wanted(config["logger"]):
+        words["summaries"] = True
+    return replace(options, options=words)
 
 
 def _crosses(interval: int, before: int, now: int, total: int) -> bool:

@@ -9,10 +9,11 @@ left must be readable and resumable.
 from rlg.tracking.checkpoints import CheckpointStore
 from rlg.tracking.episodes import EpisodeStats
 from rlg.tracking.errors import TrackingError
+from rlg.tracking.figures import Figures, Title
 from rlg.tracking.folder import RunFolder
 from rlg.tracking.loaded import Checkpoint
 from rlg.tracking.metrics import MetricsLog, read_metrics
-from rlg.tracking.progress import PlainProgress, Progress, RichProgress, make_progress
+from rlg.tracking.progress import PlainProgress, Progress, make_progress
 from rlg.tracking.status import Status
 from rlg.tracking.tree import digest
 
@@ -20,12 +21,13 @@ __all__ = [
     "Checkpoint",
     "CheckpointStore",
     "EpisodeStats",
+    "Figures",
     "MetricsLog",
     "PlainProgress",
     "Progress",
-    "RichProgress",
     "RunFolder",
     "Status",
+    "Title",
     "TrackingError",
     "digest",
     "make_progress",

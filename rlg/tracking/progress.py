@@ -1,25 +1,30 @@
-"""Progress for people: a plain line every few seconds, or a live line in a terminal."""
+"""Progress for people: a live panel in a terminal, a plain line every few seconds elsewhere."""
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 import sys
 import time
-from collections.abc import Callable
 from typing import Protocol, TextIO
 
-from rlg.tracking.meter import Meter
+from rlg.tracking.figures import Read, Title
+from rlg.tracking.meter import Clock, Meter
 
-Clock = Callable[[], float]
+MAIN_PROCESS = "MainProcess"
 
 
 class Progress(Protocol):
-    """What a training loop tells; counts are totals since the start of the run."""
+    """What a training loop calls; figures are read only when there is something to show."""
 
-    def update(self, step: int, *, updates: int = 0, reward: float | None = None) -> None:
-        """Takes the newest counts; shows them when it is time to."""
+    def tick(self) -> None:
+        """After each iteration: shows the figures if it is time to."""
+
+    def say(self, phase: str) -> None:
+        """Before something that takes longer: what the run is busy with; "" for training."""
 
     def close(self) -> None:
-        """Shows the last counts and leaves the terminal as it was."""
+        """Leaves the terminal as it was."""
 
 
 class PlainProgress:
@@ -27,93 +32,57 @@ class PlainProgress:
 
     def __init__(
         self,
-        total: int,
+        read: Read,
         *,
-        step: int = 0,
-        updates: int = 0,
         every_seconds: float = 5.0,
-        every_steps: int | None = None,
         stream: TextIO | None = None,
         clock: Clock = time.monotonic,
     ) -> None:
-        """Starts to measure.
-
-        Args:
-            step, updates: where a resumed run starts.
-            every_seconds, every_steps: whichever comes first.
-        """
-        self._meter = Meter(total, step, updates, clock)
-        self._every_seconds, self._every_steps = every_seconds, every_steps
+        self._read = read
+        self._clock = clock
+        self._every = every_seconds
         self._stream: TextIO | None = sys.stderr if stream is None else stream
+        first = read()
+        self._meter = Meter(first, clock)
+        self._shown_at = (first.steps, first.updates)
+        self._due = clock() + every_seconds
 
-    def update(self, step: int, *, updates: int = 0, reward: float | None = None) -> None:
-        self._meter.update(step, updates, reward)
-        if self._meter.is_due(self._every_seconds, self._every_steps):
+    def tick(self) -> None:
+        if self._clock() >= self._due:
             self._show()
 
+    def say(self, phase: str) -> None:
+        """Lines are written while training only."""
+
     def close(self) -> None:
-        if self._meter.has_news:
+        figures = self._read()
+        if (figures.steps, figures.updates) != self._shown_at:
             self._show()
 
     def _show(self) -> None:
-        line = self._meter.line()
+        self._due = self._clock() + self._every
         if self._stream is None:
             return
+        figures = self._read()
+        self._shown_at = (figures.steps, figures.updates)
         try:
-            self._stream.write(f"{line}\n")
+            self._stream.write(f"{self._meter.read(figures).line()}\n")
             self._stream.flush()
         except (OSError, ValueError):  # nobody listens any more: training goes on
             self._stream = None
 
 
-class RichProgress:
-    """One live line with a bar; needs a terminal."""
-
-    def __init__(
-        self,
-        total: int,
-        *,
-        step: int = 0,
-        updates: int = 0,
-        every_seconds: float = 0.5,
-        stream: TextIO | None = None,
-        clock: Clock = time.monotonic,
-    ) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, TextColumn
-        from rich.progress import Progress as Bars
-
-        self._meter = Meter(total, step, updates, clock)
-        self._every_seconds = every_seconds
-        self._bars = Bars(
-            BarColumn(bar_width=20),
-            TextColumn("{task.description}", markup=False),
-            console=Console(file=stream) if stream is not None else Console(stderr=True),
-            auto_refresh=False,
-            get_time=clock,
-        )
-        self._task = self._bars.add_task("", total=total, completed=step)
-        self._bars.start()
-
-    def update(self, step: int, *, updates: int = 0, reward: float | None = None) -> None:
-        self._meter.update(step, updates, reward)
-        if self._meter.is_due(self._every_seconds, None):
-            self._show()
-
-    def close(self) -> None:
-        if self._meter.has_news:
-            self._show()
-        self._bars.stop()
-
-    def _show(self) -> None:
-        step, line = self._meter.step, self._meter.line()
-        self._bars.update(self._task, completed=step, description=line, refresh=True)
-
-
-def make_progress(
-    total: int, *, step: int = 0, updates: int = 0, stream: TextIO | None = None
-) -> Progress:
-    """A live line in a terminal, plain lines elsewhere."""
+def make_progress(read: Read, title: Title, *, stream: TextIO | None = None) -> Progress:
+    """A live panel in a terminal, plain lines elsewhere."""
     target = sys.stderr if stream is None else stream
-    kind = RichProgress if target.isatty() else PlainProgress
-    return kind(total, step=step, updates=updates, stream=target)
+    if _can_be_drawn_on(target):
+        from rlg.tracking.live import LiveProgress
+
+        return LiveProgress(read, title, stream=target)
+    return PlainProgress(read, stream=target)
+
+
+def _can_be_drawn_on(stream: TextIO) -> bool:
+    """A terminal that can move its cursor, and that no other job of a sweep draws on."""
+    is_capable = os.environ.get("TERM", "").lower() not in ("", "dumb", "unknown")
+    return stream.isatty() and is_capable and multiprocessing.current_process().name == MAIN_PROCESS

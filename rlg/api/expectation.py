@@ -1,0 +1,89 @@
+"""A run as a test: within its budget, does it reach the reward that its configuration expects?"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+from rlg.api.evaluation import Evaluation, evaluate
+from rlg.errors import SpecError
+
+if TYPE_CHECKING:
+    from rlg.api.session import Session
+
+
+class Requestable(Protocol):
+    """Something that asks a run to stop."""
+
+    @property
+    def requested(self) -> bool:
+        """Whether to stop now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What was expected, and what an evaluation of fresh episodes said."""
+
+    expected: float
+    evaluation: Evaluation
+    steps: int
+    seconds: float
+
+    @property
+    def is_reached(self) -> bool:
+        return self.evaluation.mean_reward >= self.expected
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """The section `expected` of a run that is a test. None is no bound."""
+
+    mean_reward: float
+    total_timesteps: int | None = None
+    minutes: float | None = None
+
+    @classmethod
+    def of(cls, config: Mapping[str, Any]) -> Self:
+        """From a checked configuration; one that expects nothing can't be tested."""
+        section = config["expected"]
+        if section["mean_reward"] is None:
+            raise SpecError(
+                "expected.mean_reward: --as-test needs one, and the configuration has none. Write "
+                "expected.mean_reward=..., or choose an experiment: experiment=cartpole_dqn."
+            )
+        return cls(section["mean_reward"], section["total_timesteps"], section["minutes"])
+
+    def judge(self, session: Session, seconds: float) -> Verdict:
+        """Plays new episodes: the ones that the run was stopped by were chosen."""
+        config = session.config
+        seed = session.evaluation_seed + 1
+        result = evaluate(session.agent, config["env"], config["evaluation"]["episodes"], seed)
+        return Verdict(self.mean_reward, result, session.steps, seconds)
+
+
+class Budget:
+    """Asks a run to stop when the user does, or when its steps or minutes are used up."""
+
+    def __init__(
+        self,
+        expectation: Expectation,
+        steps: Callable[[], int],
+        interruption: Requestable,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        minutes = expectation.minutes
+        self._most_steps = expectation.total_timesteps
+        self._end = None if minutes is None else clock() + 60.0 * minutes
+        self._steps = steps
+        self._interruption = interruption
+        self._clock = clock
+
+    @property
+    def requested(self) -> bool:
+        if self._interruption.requested:
+            return True
+        if self._most_steps is not None and self._steps() >= self._most_steps:
+            return True
+        return self._end is not None and self._clock() >= self._end

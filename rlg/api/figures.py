@@ -1,0 +1,88 @@
+"""What a session shows of itself, read a few times a second at most."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rlg.api.agents.agent import Agent
+from rlg.tracking.figures import Evaluated, Figures, MemoryFill, Title
+
+if TYPE_CHECKING:
+    from rlg.api.session import Session
+
+LOCAL = "local"  # the worker in this process
+
+
+def title_of(session: Session) -> Title:
+    """Which run it is."""
+    config = session.config
+    return Title(
+        agent=config["agent"]["type"],
+        env=config["env"]["name"],
+        backend=config["backend"]["type"],
+        seed=session.seed,
+        folder=str(session.folder.path),
+    )
+
+
+def figures_of(session: Session) -> Figures:
+    """The figures of this moment."""
+    agent, means = session.agent, session.episodes.means()
+    reward = means.get("rollout/ep_rew_mean")
+    local = {
+        "envs": session.env.num_envs,
+        "steps": session.steps,
+        "episodes": session.episodes.episodes,
+        **({} if reward is None else {"reward": reward}),
+    }
+    return Figures(
+        steps=session.steps,
+        total=session.total,
+        updates=agent.updates,
+        episodes=session.episodes.episodes,
+        reward=reward,
+        length=means.get("rollout/ep_len_mean"),
+        last_evaluation=_evaluated(session.evaluations.get("last_evaluation")),
+        best_evaluation=_evaluated(session.evaluations.get("best_evaluation")),
+        frames_per_step=session.env.frame_skip,
+        trained=_trained(session),
+        memory=_fill(session),
+        epsilon=getattr(agent, "epsilon", None),
+        loss=session.latest.get("train/loss"),
+        workers={LOCAL: local},
+    )
+
+
+def nbytes_of_memory(agent: Agent) -> int:
+    """What the variables of the agent's experience take."""
+    root = agent.executor.builder.roots[0].path
+    scopes = tuple(f"{root}/{scope}/" for scope in agent.experience)
+    return sum(
+        math.prod(info.space.shape) * np.dtype(info.space.dtype).itemsize
+        for path, info in agent.executor.builder.binding.variables.items()
+        if path.startswith(scopes)
+    )
+
+
+def _trained(session: Session) -> float | None:
+    """Samples of all updates per environment step."""
+    batch_size = getattr(session.agent, "batch_size", None)
+    if batch_size is None or not session.steps:
+        return None
+    return float(session.agent.updates * batch_size / session.steps)
+
+
+def _fill(session: Session) -> MemoryFill | None:
+    memory = session.config["memory"]
+    capacity = memory.get("buffer_size") if isinstance(memory, Mapping) else None
+    if not isinstance(capacity, int):
+        return None
+    return MemoryFill(min(session.agent.stored, capacity), capacity, session.memory_nbytes)
+
+
+def _evaluated(note: Mapping[str, Any] | None) -> Evaluated | None:
+    return None if note is None else (int(note["step"]), float(note["mean_reward"]))

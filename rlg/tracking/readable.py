@@ -1,0 +1,54 @@
+"""Numbers as people read them: 12.3M, 1:02:03, 45.2 MB."""
+
+from __future__ import annotations
+
+import math
+
+_STEPS = ((10**9, "G"), (10**6, "M"), (10**3, "k"))
+_UNITS = ("bytes", "kB", "MB", "GB", "TB")
+NONE = "-"
+
+
+def count(number: int) -> str:
+    """Every digit below ten thousand, three digits above: 9,999, 12.3k, 1.23M."""
+    if abs(number) < 10_000:
+        return f"{number:,}"
+    rounded = round(number, 3 - len(str(abs(number))))
+    size, letter = next((size, letter) for size, letter in _STEPS if abs(rounded) >= size)
+    value = rounded / size
+    decimals = max(0, 2 - int(math.log10(abs(value))))
+    return f"{value:.{decimals}f}{letter}"
+
+
+def rate(per_second: float | None) -> str:
+    """A number per second."""
+    if per_second is None:
+        return NONE
+    if per_second >= 100_000:
+        return count(round(per_second))
+    return f"{per_second:,.0f}" if per_second >= 10 else f"{per_second:.1f}"
+
+
+def duration(seconds: float | None) -> str:
+    """Days, hours, minutes and seconds: 2d 03:04:05, 1:02:03, or 2:03."""
+    if seconds is None:
+        return NONE
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    if days:
+        return f"{days}d {hours:02d}:{minutes:02d}:{rest:02d}"
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
+def size(number: int) -> str:
+    """Bytes, in steps of a thousand as disks are sold: 45.2 MB."""
+    value, unit = float(number), 0
+    while value >= 999.5 and unit < len(_UNITS) - 1:
+        value, unit = value / 1000, unit + 1
+    return f"{value:.0f} {_UNITS[unit]}" if not unit else f"{value:.3g} {_UNITS[unit]}"
+
+
+def small(number: float) -> str:
+    """A loss or a share of any size: 0.0123, 4.1e-05."""
+    return f"{number:.3g}"

@@ -1,0 +1,146 @@
+"""Promises of summaries: off and absent by default, on request in TensorBoard under their paths."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from rlg.api.run import train
+from rlg.backends.executor import make_executor
+from rlg.graph import Component, Tensor, api, graph_fn
+from rlg.graph.spaces import FloatBox
+from rlg.tracking.metrics import read_metrics
+
+sys.modules.setdefault("tensorboard.compat.notf", ModuleType("notf"))
+
+SUMMARIES = {"agent/gradient_norm", "agent/q_values", "agent/td_errors"}
+
+
+def config(backend: str, **logger) -> dict:
+    return {
+        "seed": 3,
+        "total_timesteps": 256,
+        "agent": {"type": "dqn", "learning_starts": 32, "train_freq": 16, "batch_size": 8},
+        "env": {"name": "cartpole", "num_envs": 8},
+        "network": {"type": "mlp", "units": [8]},
+        "memory": {"type": "replay", "buffer_size": 256},
+        "optimizer": {"type": "adam"},
+        "backend": {"type": backend},
+        "evaluation": {"interval": 0},
+        "logger": {"interval": 64, **logger},
+    }
+
+
+def read_events(folder: Path) -> dict[str, list]:
+    """By tag, the values of all event files."""
+    from tensorboard.backend.event_processing.event_file_loader import LegacyEventFileLoader
+
+    found: dict[str, list] = {}
+    for path in sorted(folder.glob("events*")):
+        for event in LegacyEventFileLoader(str(path)).Load():
+            for value in event.summary.value:
+                found.setdefault(value.tag, []).append((event.step, value))
+    return found
+
+
+@pytest.mark.parametrize("backend", ["torch", "tf"])
+def test_scalars_and_histograms_are_read_back_under_component_paths(tmp_path, backend):
+    train(config(backend, summaries=True, histograms=128), tmp_path / "run")
+    events = read_events(tmp_path / "run/tb")
+    steps, values = zip(*events["agent/gradient_norm"], strict=True)
+    assert steps == (64, 128, 192, 256)
+    assert all(value.simple_value > 0 for value in values)
+    for tag in ("agent/q_values", "agent/td_errors", "agent/policy/network/dense-0/kernel"):
+        assert [step for step, _ in events[tag]] == [128, 256]
+    # 8 records with 2 actions each, 4 numbers into 8 units.
+    counts = {
+        tag: events[tag][0][1].histo.num for tag in events if events[tag][0][1].HasField("histo")
+    }
+    assert counts["agent/q_values"] == 16
+    assert counts["agent/td_errors"] == 8
+    assert counts["agent/policy/network/dense-0/kernel"] == 32
+    lines = read_metrics(tmp_path / "run/metrics.jsonl")
+    assert not SUMMARIES & {tag for line in lines for tag in line}
+
+
+def test_a_histogram_of_weights_has_their_least_and_largest(tmp_path):
+    train(config("torch", histograms=256), tmp_path / "run")
+    tag = "agent/policy/network/dense-0/kernel"
+    ((step, value),) = read_events(tmp_path / "run/tb")[tag]
+    assert step == 256
+    checkpoint = load(tmp_path / "run")[tag]
+    assert (value.histo.min, value.histo.max) == pytest.approx((checkpoint.min(), checkpoint.max()))
+
+
+def load(folder: Path) -> dict[str, np.ndarray]:
+    from rlg.tracking.checkpoints import CheckpointStore
+
+    return CheckpointStore(folder / "checkpoints", read_only=True).load(256).tree["model"]
+
+
+def test_histograms_alone_bring_no_scalars(tmp_path):
+    train(config("torch", histograms=256), tmp_path / "run")
+    events = read_events(tmp_path / "run/tb")
+    assert "agent/q_values" in events
+    assert "agent/gradient_norm" not in events
+
+
+class Silent(Component):
+    """Names a value and gives none; its other method names nothing."""
+
+    @api
+    def note(self, x) -> None:
+        self.summary("twice", self.twice(x))
+
+    @api
+    def call(self, x):
+        return self.twice(x)
+
+    @graph_fn
+    def twice(self, x: Tensor) -> Tensor:
+        return 2.0 * x
+
+
+@pytest.mark.parametrize("backend", ["numpy", "torch", "tf", "tf-graph"])
+def test_methods_without_outputs_or_without_summaries_are_fine(backend):
+    executor = make_executor(backend, summaries=True)
+    executor.build(Silent(), {"x": FloatBox()})
+    assert executor.execute("note", np.float32([1.5])) is None
+    assert executor.execute("call", np.float32([4.0])).tolist() == [8.0]
+    assert executor.summaries["silent/twice"].tolist() == [3.0]
+    assert executor.summary_kinds() == {"silent/twice": "scalar"}
+
+
+def test_by_default_plans_hold_no_summaries_and_no_event_is_written(tmp_path):
+    from rlg.api.config.validate import validate
+    from rlg.api.session import Session
+    from rlg.tracking.folder import RunFolder
+
+    with (
+        RunFolder.create(tmp_path / "run", "") as folder,
+        Session(validate(config("torch")), folder) as session,
+    ):
+        session.start()
+        executor = session.agent.executor
+        assert executor.collects_summaries is False
+        assert executor.plan("update", n=8).summaries == []
+        assert "global_norm" not in executor.plan("update", n=8).source
+    train(config("torch"), tmp_path / "other")
+    tags = read_events(tmp_path / "other/tb")
+    assert not any(tag.startswith("agent/") for tag in tags)
+
+
+def test_summaries_change_no_result(tmp_path):
+    for name, logger in {"with": {"summaries": True, "histograms": 64}, "without": {}}.items():
+        train(config("torch", **logger), tmp_path / name)
+    kept = [
+        {tag: value for tag, value in line.items() if not tag.startswith("time/")}
+        for name in ("with", "without")
+        for line in read_metrics(tmp_path / name / "metrics.jsonl")
+    ]
+    assert kept[: len(kept) // 2] == kept[len(kept) // 2 :]
+    assert len(kept) == 8

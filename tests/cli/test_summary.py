@@ -1,0 +1,80 @@
+"""The end of a run: what it prints can be typed, and a run that can't begin is marked as failed."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from rlg.api.evaluation import Evaluation
+from rlg.api.run import Outcome, train
+from rlg.cli.summary import lines
+from rlg.errors import SpaceError
+from tests.cli.conftest import TINY
+
+
+def test_a_run_ends_with_its_result_and_what_to_type_next(rlg):
+    done = rlg("train", *TINY, "evaluation.interval=300", "hydra.run.dir=runs/one")
+    assert done.code == 0, done.err
+    first, *rest = done.out.splitlines()
+    assert re.fullmatch(r"done: 640 steps, 36 updates in 0:\d\d, [\d.,]+ steps/s", first)
+    found = {line[:12].strip(" :"): line[12:] for line in rest}
+    status = json.loads(Path("runs/one/status.json").read_text())
+    best = status["best_evaluation"]
+    assert found["best"] == f"mean reward {best['mean_reward']:.2f} at step {best['step']}"
+    assert f"mean reward {status['last_evaluation']['mean_reward']:.2f} +-" in found["evaluation"]
+    assert found["results"] == "runs/one"
+    assert found["curves"] == "tensorboard --logdir runs/one"
+    assert Path(found["graph"]).is_file()
+    for name in ("evaluate", "compare", "resume"):
+        program, *words = shlex.split(found[name])
+        assert program == "rlg"
+        again = rlg(*words)
+        assert again.code == 0, again.err
+        if name == "resume":
+            assert again.out.startswith("done: 1,280 steps (resumed at 640), 76 updates in ")
+
+
+def test_only_what_is_known_is_said(tmp_path):
+    outcome = Outcome(tmp_path, 130, 1500, 20, None, resumed_at=500, seconds=10.0)
+    first, *rest = lines(outcome)
+    assert first == (
+        "interrupted, saved: 1,500 steps (resumed at 500), 20 updates in 0:10, 100 steps/s"
+    )
+    assert [line.partition(":")[0] for line in rest] == [
+        "results",
+        "evaluate",
+        "resume",
+        "curves",
+        "compare",
+    ]
+    assert f"resume:     rlg resume {tmp_path}" in rest
+
+
+def test_texts_stand_under_each_other(tmp_path):
+    evaluation = Evaluation((1.0, 2.0), (3, 3))
+    outcome = Outcome(
+        tmp_path, 0, 10, 2, evaluation, best={"step": 5, "mean_reward": 2.0}, seconds=1.0
+    )
+    starts = {re.match(r"\S+ +", line).end() for line in lines(outcome)[1:]}
+    assert starts == {12}
+
+
+def test_a_run_that_can_not_be_built_is_marked_as_refused(tmp_path):
+    # A dense layer takes no cell numbers, but only the build knows.
+    config = {
+        "total_timesteps": 100,
+        "agent": {"type": "dqn"},
+        "env": {"name": "grid_world"},
+        "network": {"type": "stack", "layers": [{"type": "dense", "units": 4}]},
+        "backend": {"type": "torch"},
+    }
+    with pytest.raises(SpaceError, match="dense-0"):
+        train(config, tmp_path / "run")
+    status = json.loads((tmp_path / "run/status.json").read_text())
+    assert (status["state"], status["exit_code"]) == ("failed", 2)
+    assert "dense-0: Dense takes" in status["error"]
+    assert status["finished"] is not None
