@@ -15,7 +15,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
-from rlg.api.config.groups import groups
+from rlg.api.config.groups import composed_groups, groups
 from rlg.cli.flags import Words
 from rlg.cli.nearest import leaves, nearest, nearest_path
 
@@ -105,8 +105,14 @@ def _unknown_key(found: re.Match[str], words: Words) -> str:
             f"{key}: {group} is not chosen there. On the command line write {group}=..., in a file "
             f"of another group `override /{group}@_global_.{group}: ...`."
         )
+    used = composed_groups(words.config_dir, words.config_name)
     if "/" in key:
-        return f"{key}: there is no such group. Groups: {', '.join(groups(words.config_dir))}."
+        return f"{key}: there is no such group. Groups: {', '.join(used)}."
+    if key in groups(words.config_dir) and key not in used:
+        return (
+            f"{key}: training doesn't choose from this group; it is for rlg test-component. Groups "
+            f"of training: {', '.join(used)}."
+        )
     config = _composed(words)
     path = _mistaken(key, config, words)
     section, _, last = path.rpartition(".")
@@ -120,7 +126,7 @@ def _unknown_key(found: re.Match[str], words: Words) -> str:
             f"with a plus: +{path}=..."
         )
     paths = [*leaves(config), *(f"{section}.{name}" if section else name for name in known)]
-    paths += groups(words.config_dir)
+    paths += used
     names = ", ".join(known or map(str, content))
     return (
         f"{path}: there is no such key.{_hint(nearest_path(path, paths))} "
@@ -206,7 +212,8 @@ def _composed(words: Words) -> DictConfig:
     from rlg.cli.composing import PACKAGE, user_folder
 
     known = groups(words.config_dir)
-    choices = [f"{k}={v}" for k, v in _pairs(words) if k in known and v in known[k]]
+    used = composed_groups(words.config_dir, words.config_name)
+    choices = [f"{k}={v}" for k, v in _pairs(words) if k in used and v in known[k]]
     with (
         user_folder(words.config_dir),
         initialize_config_module(PACKAGE, version_base="1.3"),

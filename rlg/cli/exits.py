@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import traceback
 
+from rlg.api.phases import phase_of
 from rlg.errors import (
     BackendError,
     BuildError,
@@ -20,8 +21,9 @@ BAD_CONFIGURATION = 2
 REWARD_NOT_REACHED = 3  # of `--as-test`
 INTERRUPTED = 130
 
-# What is raised before the first step: while a configuration is checked, composed and built.
-CONFIGURATION_ERRORS = (SpecError, ComponentError, SpaceError, BuildError, BackendError)
+# Of commands that run nothing: mistaken words, and components that can't be put together. A broken
+# checkpoint or a full disk is neither.
+MISTAKES = (SpecError, ComponentError, SpaceError, BuildError, BackendError)
 
 
 class JobsFailedError(Exception):
@@ -33,11 +35,16 @@ def explain(error: BaseException) -> tuple[str, int]:
     if isinstance(error, JobsFailedError):
         return str(error), FAILED
     if isinstance(error, RLGError):
-        is_configuration = isinstance(error, CONFIGURATION_ERRORS)
-        return _line(error), BAD_CONFIGURATION if is_configuration else FAILED
+        return _line(error), BAD_CONFIGURATION if _is_of_configuration(error) else FAILED
     text = _line(error)
     what = f"{type(error).__name__}: {text}" if text else type(error).__name__
     return f"{what.rstrip('.')}. Add --traceback to see where it comes from.", FAILED
+
+
+def _is_of_configuration(error: RLGError) -> bool:
+    """By when it was raised, if it came from a run: before the first step, it can't be run."""
+    phase = phase_of(error)
+    return isinstance(error, MISTAKES) if phase is None else phase == "preparing"
 
 
 def report(error: BaseException, *, shows_all: bool = False, prefix: str = "") -> int:

@@ -26,6 +26,7 @@ class Words:
     flags: list[str] = field(default_factory=list)  # for Hydra
     config_dir: Path | None = None
     config_name: str = "train"
+    as_test: bool = False  # judge the reward at the end
 
     @property
     def for_hydra(self) -> list[str]:
@@ -37,8 +38,8 @@ class _Parser(argparse.ArgumentParser):
         raise SpecError(f"{self.prog}: {message}. See {self.prog} --help.")
 
 
-def parse(command: str, words: Sequence[str]) -> Words:
-    """Takes flags and overrides apart."""
+def parse(command: str, words: Sequence[str], config_name: str | None = None) -> Words:
+    """Takes flags and overrides apart; by default the file to compose has the command's name."""
     parser = _Parser(prog=f"rlg {command}", add_help=False, allow_abbrev=False)
     parser.add_argument("overrides", nargs="*")
     parser.add_argument("-m", "--multirun", action="store_true")
@@ -48,7 +49,9 @@ def parse(command: str, words: Sequence[str]) -> Words:
     parser.add_argument("-i", "--info", choices=FACTS)
     parser.add_argument("--hydra-help", action="store_true")
     parser.add_argument("-cd", "--config-dir", type=Path)
-    parser.add_argument("-cn", "--config-name", default=command)
+    parser.add_argument("-cn", "--config-name", default=config_name or command)
+    if command == "train":
+        parser.add_argument("--as-test", action="store_true")
     found = parser.parse_intermixed_args(list(words))
     if found.config_dir is not None and not found.config_dir.is_dir():
         raise SpecError(
@@ -62,4 +65,5 @@ def parse(command: str, words: Sequence[str]) -> Words:
     for name in ("cfg", "package", "info"):
         if getattr(found, name) is not None:
             shown += [f"--{name}", getattr(found, name)]
-    return Words(found.overrides, shown, found.config_dir, found.config_name)
+    as_test = bool(getattr(found, "as_test", False))
+    return Words(found.overrides, shown, found.config_dir, found.config_name, as_test)

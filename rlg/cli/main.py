@@ -5,14 +5,19 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Annotated
 
 import typer
 
 from rlg import __version__
-from rlg.cli import runs
+from rlg.cli import completion, config_view, doctor, graph, listing, runs
+from rlg.cli import plot as plotting
+from rlg.cli import sweep as sweeps
+from rlg.cli import test_component as checking
 from rlg.cli import train as training
 from rlg.cli.exits import DONE, INTERRUPTED, report
+from rlg.cli.help_page import Commands
 from rlg.errors import SpecError
 
 TRACEBACK = "--traceback"
@@ -20,6 +25,7 @@ _UsageError: type[Exception] = typer.BadParameter.__mro__[1]  # typer brings its
 
 app = typer.Typer(
     name="rlg",
+    cls=Commands,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # rich would double the time to print a help page
@@ -37,8 +43,16 @@ def rlg(
 
 
 app.command(context_settings=training.CONTEXT)(training.train)
+app.command()(sweeps.sweep)
+app.command()(plotting.plot)
 app.command()(runs.resume)
 app.command("eval")(runs.evaluate)
+app.command("list")(listing.list_)
+app.command(context_settings=config_view.CONTEXT)(config_view.config)
+app.command(context_settings=graph.CONTEXT)(graph.graph)
+app.command()(doctor.doctor)
+app.command()(completion.completion)
+app.command("test-component")(checking.check)
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -65,12 +79,23 @@ def _run(words: list[str], shows_all: bool) -> int:
     if words == ["--version"]:
         print(f"rlg {__version__}")
         return DONE
+    if words[:1] == [completion.ENTRY]:
+        _complete(words[1:])
+        return DONE
     try:
         code = app(words or ["--help"], prog_name="rlg", standalone_mode=False, obj=shows_all)
     except SystemExit as stop:  # Hydra's own help pages
         code = stop.code
     sys.stdout.flush()
     return int(code or DONE)
+
+
+def _complete(words: list[str]) -> None:
+    """Answers a shell; whatever goes wrong, it must not see an error."""
+    with suppress(Exception):
+        commands = typer.main.get_command(app)
+        if isinstance(commands, Commands):
+            print("\n".join(completion.answer(words[0], words[1:], commands.flags())))
 
 
 def _usage(error: Exception) -> SpecError:

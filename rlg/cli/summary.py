@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rlg.api.evaluation import Evaluation
+    from rlg.api.expectation import Verdict
     from rlg.api.run import Outcome
+    from rlg.cli.sweep_job import Kept
 
 from rlg.cli.exits import INTERRUPTED
 
@@ -24,29 +26,57 @@ def print_job(job: str, outcome: Outcome) -> None:
     """Prints the result of one job of a sweep, in one line."""
     reward = "" if outcome.evaluation is None else f", {describe(outcome.evaluation)}"
     state = _state(outcome)
+    if outcome.verdict is not None:
+        reward = f", {_verdict(outcome.verdict)}"
     print(f"{job}: {state}{reward}; results: {shlex.quote(short(outcome.folder))}", flush=True)
+
+
+def print_kept(kept: Kept) -> None:
+    """Prints that a job of a sweep was done before, in one line."""
+    reward = "" if kept.reward is None else f", mean reward {kept.reward:.2f}"
+    folder = shlex.quote(short(kept.folder))
+    print(f"{kept.job.name}: kept, it was done before{reward}; results: {folder}", flush=True)
 
 
 def lines(outcome: Outcome) -> list[str]:
     """The summary; paths are as one can type them here."""
     folder = shlex.quote(short(outcome.folder))
     budget = "" if outcome.exit_code == INTERRUPTED else f" total_timesteps={2 * outcome.steps}"
-    found = [_state(outcome)]
-    if outcome.evaluation is not None:
-        found.append(f"evaluation: {describe(outcome.evaluation)}")
-    return [
-        *found,
-        f"results:    {folder}",
-        f"evaluate:   rlg eval {folder}",
-        f"resume:     rlg resume {folder}{budget}",
-        f"curves:     tensorboard --logdir {folder}",
+    beside = shlex.quote(short(outcome.folder.resolve().parent))  # the runs in the same folder
+    page = shlex.quote(short(outcome.folder / "graph.html"))
+    best = outcome.best
+    pairs = [
+        ("evaluation", outcome.evaluation and describe(outcome.evaluation)),
+        ("best", best and f"mean reward {best['mean_reward']:.2f} at step {best['step']:,}"),
+        ("expected", outcome.verdict and _verdict(outcome.verdict)),
+        ("results", folder),
+        ("evaluate", f"rlg eval {folder}"),
+        ("resume", f"rlg resume {folder}{budget}"),
+        ("curves", f"tensorboard --logdir {folder}"),
+        ("compare", f"rlg plot {beside}"),
+        ("graph", page if (outcome.folder / "graph.html").exists() else None),
     ]
+    return [_state(outcome), *(f"{name + ':':12}{text}" for name, text in pairs if text)]
 
 
 def _state(outcome: Outcome) -> str:
     state = "interrupted, saved" if outcome.exit_code == INTERRUPTED else "done"
     since = f" (resumed at {outcome.resumed_at:,})" if outcome.resumed_at is not None else ""
-    return f"{state}: {outcome.steps:,} steps{since}, {outcome.updates:,} updates"
+    from rlg.tracking.readable import duration, rate
+
+    speed = f" in {duration(outcome.seconds)}, {rate(outcome.steps_per_second)} steps/s"
+    return f"{state}: {outcome.steps:,} steps{since}, {outcome.updates:,} updates{speed}"
+
+
+def _verdict(verdict: Verdict) -> str:
+    """Whether a test was passed, with its figures."""
+    from rlg.tracking.readable import duration
+
+    word = "reached" if verdict.is_reached else "not reached"
+    return (
+        f"{word}: mean reward {verdict.evaluation.mean_reward:.2f}, expected "
+        f"{verdict.expected:.2f}, after {verdict.steps:,} steps in {duration(verdict.seconds)}"
+    )
 
 
 def describe(evaluation: Evaluation) -> str:

@@ -15,23 +15,15 @@ def train(ctx: typer.Context) -> int:
 
     -m: run all combinations of values with commas: seed=0,1,2 or seed=range(0,5).
 
+    --as-test: train within the budget of the section `expected`; exit 3 if it isn't reached.
+
     --cfg job: print the configuration instead.
 
     --config-dir DIR: search your own YAML files first.
 
     --info defaults, --hydra-help: how a configuration comes about.
     """
-    from rlg.cli.composing import run_with_hydra
-    from rlg.cli.exits import JobsFailedError
     from rlg.cli.flags import parse
-    from rlg.cli.job import Jobs
+    from rlg.cli.sweeping import run_jobs
 
-    words = parse("train", ctx.args)
-    jobs = Jobs(words, shows_all=bool(ctx.obj))
-    try:
-        run_with_hydra(words, jobs)
-    except JobsFailedError as error:
-        raise jobs.failure(error) from error
-    if jobs.error is not None:
-        raise jobs.error
-    return jobs.exit_code
+    return run_jobs(parse("train", ctx.args), shows_all=bool(ctx.obj))

@@ -16,7 +16,8 @@ COMPOSITION = {
     "train experiment=pong": ["experiment=pong", "Did you mean 'pong_dqn'?"],
     "train hydra/launcher=foo": ["hydra/launcher=foo", "basic, joblib"],
     "train memory=5": ["memory=5", "replay"],
-    "train memory=": ["Options of memory: replay"],
+    "train memory=": ["Options of memory: ", "replay"],
+    "train policy=q": ["policy: training doesn't choose", "test-component"],
     "train agent=null": ["agent=null"],
     "train +experiment=pong_dqn": ["experiment", "Leave out the +"],
     "train env@x=pong": ["env@x", "env=..."],
@@ -40,7 +41,7 @@ COMPOSITION = {
     "train agent.tau='a": ["agent.tau='a", "quotes"],
     "train =5": ["=5: it has no key"],
     "train seed=1,2": ["seed=1,2", "Add -m", "seed=[1,2]"],
-    "train -m seed=interval(0,1)": ["seed=interval(0,1)", "does not support"],
+    "train -m seed=interval(0,1)": ["seed=interval(0,1)", "Add hydra/sweeper=optuna"],
     # references
     "train seed=${foo}": ["seed=${foo}", "'foo' not found"],
     "train agent.gamma=${oc.env:NOPE}": ["agent.gamma=${oc.env:NOPE}", "'NOPE' not found"],

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PARTS = ["rlg", "conf", "pyproject.toml", "setup.py", "README.md", "LICENSE"]
+PARTS = ["rlg", "conf", "experiments", "pyproject.toml", "setup.py", "README.md", "LICENSE"]
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +21,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in PARTS:
         if (ROOT / name).is_dir():
             skip = shutil.ignore_patterns("__pycache__")
-            shutil.copytree(ROOT / name, source / name, ignore=skip)
+            shutil.copytree(ROOT / name, source / name, ignore=skip, symlinks=True)
         else:
             shutil.copy(ROOT / name, source / name)
     target = tmp_path_factory.mktemp("installed")
@@ -46,10 +46,13 @@ def run(installed: Path, folder: Path, *words: str) -> str:
 
 def test_the_wheel_works_from_an_empty_folder(installed, tmp_path):
     files = {path.relative_to(ROOT / "conf") for path in (ROOT / "conf").rglob("*.yaml")}
+    files |= {Path("experiment") / path.name for path in (ROOT / "experiments").glob("*.yaml")}
     shipped = installed / "rlg/conf"
     assert {path.relative_to(shipped) for path in shipped.rglob("*.yaml")} == files
     assert "train" in run(installed, tmp_path, "--help")
     assert "name: acrobot\n" in run(installed, tmp_path, "train", "env=acrobot", "--cfg", "job")
+    words = ["train", "experiment=grid_world_dqn", "--cfg", "job"]
+    assert "name: grid_world\n" in run(installed, tmp_path, *words)
     found = run(installed, tmp_path, "train", "--info", "searchpath")
     assert "pkg://rlg.conf" in found
     assert list(tmp_path.iterdir()) == []

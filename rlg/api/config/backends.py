@@ -1,33 +1,68 @@
-"""The section `backend`: which one, and the options of its executor."""
+"""The section `backend`: which one, and the options of its executor.
+
+The options are written down here once more, as the sections of a run are: a signature could only be
+read after its framework was loaded, and a mistyped number should not take seconds to be refused.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from rlg.api.config.signatures import Arguments, arguments_of, checked
-from rlg.errors import SpecError
+from rlg.api.config.signatures import Arguments, arguments_of, check_keys, checked
+from rlg.errors import BackendError, SpecError
 from rlg.graph.core.diagnose import suggestion
+
+
+@dataclass(frozen=True, slots=True)
+class _Common:
+    device: str | None = None
+    devices: Mapping[str, Any] | None = None
+    threads: int | None = None
+    define_by_run: bool = False
+    summaries: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TorchOptions(_Common):
+    """What `TorchExecutor` takes."""
+
+    compile: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TFOptions(_Common):
+    """What `TFExecutor` takes, but for the mode: that is in the type."""
+
+    deterministic: bool = False
+
 
 EXECUTORS = {
     "torch": "rlg.backends.torch.executor:TorchExecutor",
     "tf": "rlg.backends.tf.executor:TFExecutor",
     "tf-graph": "rlg.backends.tf.executor:TFExecutor",
 }
-# The seed is the run's; the mode is in the type.
-_HIDDEN = ("seed", "mode")
+OPTIONS: dict[str, type] = {"torch": TorchOptions, "tf": TFOptions, "tf-graph": TFOptions}
 
 
 def check_backend(section: Mapping[str, Any]) -> dict[str, Any]:
-    """The section, converted and complete; loads the framework that it names."""
+    """The section, converted and complete; loads nothing."""
     name = check_backend_type(section)
     words = {key: value for key, value in section.items() if key != "type"}
-    return {"type": name, **checked(words, backend_arguments(name), "backend", f"backend {name}")}
+    arguments = backend_arguments(name)
+    check_keys(words, ["type", *arguments], "backend", f"backend {name}")
+    return {"type": name, **checked(words, arguments, "backend", f"backend {name}")}
 
 
 def check_backend_type(section: Mapping[str, Any]) -> str:
-    """The type alone, without loading anything."""
+    """The type alone."""
+    if section and "type" not in section:
+        raise SpecError(
+            f"backend.type: it is missing, but the other keys depend on it. Write backend.type=... "
+            f"with one of: {', '.join(EXECUTORS)}."
+        )
     name = section.get("type", "torch")
     if name == "numpy":
         raise SpecError(
@@ -44,5 +79,49 @@ def check_backend_type(section: Mapping[str, Any]) -> str:
 
 def backend_arguments(name: str) -> Arguments:
     """The keys of a backend's executor."""
+    return arguments_of(OPTIONS[name])
+
+
+def executor_class(name: str) -> type:
+    """The class behind a backend; loads its framework."""
     module, _, attribute = EXECUTORS[name].partition(":")
-    return arguments_of(getattr(import_module(module), attribute), without=_HIDDEN)
+    try:
+        found: type = getattr(import_module(module), attribute)
+    except ImportError as error:
+        raise SpecError(
+            f"backend.type: {name} can't be loaded: {error}. See rlg doctor."
+        ) from error
+    return found
+
+
+def check_devices(section: Mapping[str, Any]) -> None:
+    """Loads the framework, and refuses places that this machine doesn't have."""
+    executor_class(section["type"])
+    places = {"device": section["device"]}
+    for path, place in (section["devices"] or {}).items():
+        parts = place if isinstance(place, Mapping) else {"": place}
+        places |= {f"devices.{path}{'.' if key else ''}{key}": v for key, v in parts.items()}
+    for key, device in places.items():
+        if device is not None:
+            _check_device(section["type"], f"backend.{key}", device)
+
+
+def _check_device(backend: str, key: str, device: Any) -> None:
+    if not isinstance(device, str):
+        raise SpecError(f"{key}: {device!r} is given, but it is the name of a device, such as cpu.")
+    try:
+        if backend == "torch":
+            import_module("rlg.backends.torch.devices").check(device)
+        else:
+            _check_tf(device)
+    except BackendError as error:
+        raise SpecError(f"{key}: {error}") from error
+
+
+def _check_tf(device: str) -> None:
+    """By physical devices: asking for logical ones would fix the threads of the process."""
+    tf: Any = import_module("tensorflow")
+    known = [d.name.removeprefix("/physical_device:") for d in tf.config.list_physical_devices()]
+    name = device.strip().upper().removeprefix("/").removeprefix("DEVICE:").replace("CUDA", "GPU")
+    if (name if ":" in name else f"{name}:0") not in known:
+        raise BackendError(f"device {device!r}: the tf backend has {', '.join(known)}. Use one.")

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
-from rlg.api.config.signatures import Argument, Arguments, arguments_of, checked
+from rlg.api.config.signatures import Argument, Arguments, arguments_of, check_keys, checked
 from rlg.envs import VectorEnv, env_names, make_env
 from rlg.envs.registry import SHORT_NAMES
 from rlg.errors import EnvironmentFailure, SpecError
@@ -27,13 +27,14 @@ def check_env(section: Mapping[str, Any]) -> tuple[dict[str, Any], Space, Space]
     options, is_own = env_arguments(name)
     words = {key: value for key, value in section.items() if key not in common}
     if options is not None:
+        check_keys(words, [*common, *options], "env", f"env (name {name})")
         words = checked(words, options, "env", f"env (name {name})", complete=is_own)
     result = {**head, **words}
     try:
         with make_env(**{**result, "num_envs": 1}) as made:
             return result, made.observation_space, made.action_space
     except (SpecError, EnvironmentFailure) as error:
-        raise SpecError(f"env: {error}") from error
+        raise SpecError(f"env.name={name}: {error}") from error
 
 
 def arguments_of_function() -> Arguments:

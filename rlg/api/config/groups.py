@@ -22,6 +22,27 @@ def groups(folder: Path | None = None) -> dict[str, list[str]]:
     return {name: sorted(options) for name, options in sorted(found.items()) if options}
 
 
+def composed_groups(folder: Path | None = None, config_name: str = "train") -> list[str]:
+    """The groups of which a primary file chooses an option; others belong to other commands."""
+    import yaml
+
+    own = None if folder is None else folder / f"{config_name}.yaml"
+    file = own if own is not None and own.is_file() else files(PACKAGE) / f"{config_name}.yaml"
+    if not file.is_file():
+        return list(groups(folder))
+    content = yaml.safe_load(file.read_text(encoding="utf-8")) or {}
+    entries = [entry for entry in content.get("defaults", []) if isinstance(entry, dict)]
+    names = [str(key).removeprefix("optional ") for entry in entries for key in entry]
+    known = groups(folder)
+    return [name for name in known if name in names]
+
+
+def option_file(group: str, option: str, folder: Path | None = None) -> Traversable:
+    """The file behind `group=option`; the user's folder is searched first."""
+    own = None if folder is None else folder / group / f"{option}.yaml"
+    return own if own is not None and own.is_file() else files(PACKAGE) / group / f"{option}.yaml"
+
+
 def _options(folder: Traversable, prefix: str = "") -> list[str]:
     options = []
     for entry in folder.iterdir():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -17,10 +18,17 @@ class Executor:
 
 @dataclass(frozen=True, slots=True)
 class Logger:
-    """Lines of metrics: environment steps between them (0: never), TensorBoard as well or not."""
+    """Lines of metrics: environment steps between them (0: never), TensorBoard as well or not.
+
+    `graph`: pictures of the component graph at the start. On request, for TensorBoard: what
+    components name, and histograms (steps between them).
+    """
 
     interval: int = 2_500
     tensorboard: bool = True
+    graph: bool = True
+    summaries: bool = False
+    histograms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +52,27 @@ class Checkpoint:
     memory: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What the run reaches, and with how much: what `--as-test` asks for.
+
+    Steps and minutes are upper bounds. `seeds` are those that it was seen with; without them the
+    figure is another's, that `source` names.
+    """
+
+    mean_reward: float | None = None
+    total_timesteps: int | None = None
+    minutes: float | None = None
+    seeds: Sequence[int] = ()
+    source: str | None = None
+
+
 SECTIONS: dict[str, type] = {
     "executor": Executor,
     "logger": Logger,
     "evaluation": Evaluation,
     "checkpoint": Checkpoint,
+    "expected": Expected,
 }
 
 

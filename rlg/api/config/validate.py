@@ -1,7 +1,8 @@
 """Checks a resolved configuration before anything is built.
 
 Every key is held against the signature that it ends up in, so a new component, agent or option is
-known here as soon as it is written. Cheap checks come first: a framework is loaded at the end only.
+known here as soon as it is written. Cheap checks come first; a framework is loaded at the end, once
+everything else is right.
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from rlg.api.agents.factory import agent_class, make_agent
-from rlg.api.config.backends import check_backend, check_backend_type
-from rlg.api.config.components import check_component
+from rlg.api.config.backends import check_backend, check_devices
+from rlg.api.config.components import check_component, check_part
 from rlg.api.config.environments import check_env
 from rlg.api.config.fitting import check_fit
 from rlg.api.config.plugins import load_plugins
+from rlg.api.config.schedules import check_schedules
 from rlg.api.config.sections import SECTIONS, check_section
 from rlg.api.config.signatures import (
     Argument,
@@ -38,14 +40,17 @@ _GIVEN = ("observation_space", "action_space", "total_timesteps", *PARTS)
 KEYS = (*TOP, "agent", *PARTS, "env", "backend", *SECTIONS)
 
 
-def validate(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The configuration, plain and complete, or an error that says where, what and what to do."""
+def validate(config: Mapping[str, Any], *, loads_backend: bool = True) -> dict[str, Any]:
+    """The configuration, plain and complete, or an error that says where, what and what to do.
+
+    Without `loads_backend` no framework is imported, and devices are taken as they are.
+    """
     config = mapping(config, "the configuration", "seed, total_timesteps, agent, env...")
     check_keys(config, KEYS, "", "a configuration")
     top = checked({k: config[k] for k in TOP if k in config}, TOP, "", "a run")
     load_plugins(top["plugins"])
     backend = mapping(config.get("backend", {}), "backend", "backend.type=torch")
-    check_backend_type(backend)
+    backend = check_backend(backend)
     sections = {name: check_section(name, config.get(name, {})) for name in SECTIONS}
     agent = _agent(config)
     parts = {name: check_component(_part(config, agent, name), name) for name in PARTS}
@@ -55,13 +60,15 @@ def validate(config: Mapping[str, Any]) -> dict[str, Any]:
     _try_agent(
         {**agent, "total_timesteps": top["total_timesteps"]}, env, observations, actions, parts
     )
+    if loads_backend:
+        check_devices(backend)
     return {
         "seed": top["seed"],
         "total_timesteps": top["total_timesteps"],
         "agent": agent,
         "env": env,
         **parts,
-        "backend": check_backend(backend),
+        "backend": backend,
         **sections,
         "plugins": top["plugins"],
     }
@@ -87,7 +94,10 @@ def _agent(config: Mapping[str, Any]) -> dict[str, Any]:
             raise SpecError(
                 f"agent.{part}: it is a section of its own. Write {part}=..., {part}.type=..."
             )
-    return {"type": name, **checked(words, arguments, "agent", f"agent {name}")}
+    check_keys(words, ["type", *arguments], "agent", f"agent {name}")
+    result = checked(words, arguments, "agent", f"agent {name}")
+    check_schedules(result, "agent", check_part)
+    return {"type": name, **result}
 
 
 def _try_agent(
@@ -102,6 +112,11 @@ def _try_agent(
         make_agent(spec, observations, actions, **parts)
     except RLGError as error:
         raise SpecError(f"agent={spec['type']} with env={env['name']}: {error}") from error
+    except Exception as error:
+        raise SpecError(
+            f"agent={spec['type']} with env={env['name']}: its constructor raised "
+            f"{type(error).__name__}: {error}. See rlg list agent."
+        ) from error
 
 
 def _part(config: Mapping[str, Any], agent: Mapping[str, Any], name: str) -> Any:

@@ -86,7 +86,7 @@ def _first(value: Any, options: Sequence[Any]) -> Any:
     """By the first member of a union that takes the value as it is, or else converted."""
     for option in options:
         if option in _NAMES and type(value) is option:
-            return value
+            return _convert(value, option)  # not a number is no number here either
     for option in options:
         try:
             return _convert(value, option)

@@ -1,0 +1,170 @@
+"""What there is to choose from: options, components, environments, with their arguments.
+
+Everything comes from the files and signatures themselves, so nothing can be forgotten here. No
+framework is imported: components are plain Python until they are built.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rlg.api.config.groups import groups, option_file
+from rlg.api.config.signatures import MISSING, Arguments
+from rlg.api.config.values import describe, plain
+
+# Groups and their families of components, where the plural is not simply the same word.
+FAMILIES = {"memory": "memories", "policy": "policies", "loss": "losses", "agent": "algorithms"}
+PLUGINS = "plugins"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One thing that can be chosen."""
+
+    name: str
+    line: str = ""
+    arguments: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    source: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Things of one kind, and how one of them is chosen."""
+
+    title: str
+    use: str
+    entries: tuple[Entry, ...]
+
+
+def group_section(group: str, folder: Path | None = None) -> Section:
+    """The options of a group, packaged and of the user's folder."""
+    found = [option_entry(group, option, folder) for option in groups(folder)[group]]
+    return Section(group, f"{group}=NAME", tuple(found))
+
+
+def option_entry(group: str, option: str, folder: Path | None = None) -> Entry:
+    """One option: what its file says about itself first."""
+    file = option_file(group, option, folder)
+    is_users = folder is not None and isinstance(file, Path) and file.is_relative_to(folder)
+    source = str(file) if is_users else f"conf/{group}/{option}.yaml"
+    return Entry(option, headline(file.read_text(encoding="utf-8")), source=source)
+
+
+def headline(text: str) -> str:
+    """The first sentence of the comment that a YAML file begins with."""
+    lines = []
+    for line in text.splitlines():
+        if not line.startswith("#"):
+            break
+        if not line.startswith("# @package"):
+            lines.append(line.lstrip("# ").strip())
+    return first_sentence(" ".join(lines))
+
+
+def first_sentence(text: str) -> str:
+    """Up to a period that ends it; periods of abbreviations and numbers don't."""
+    words = text.split()
+    for index, word in enumerate(words[:-1]):
+        ends = word.endswith(".") and word not in ("al.", "e.g.", "i.e.", "vs.")
+        if ends and not words[index + 1][0].islower():
+            return " ".join(words[: index + 1])
+    return " ".join(words)
+
+
+def family_sections(names: Iterable[str] | None = None) -> list[Section]:
+    """Registered components by family, all of them or some families."""
+    wanted = None if names is None else set(names)
+    return [
+        Section(family, "type: NAME", tuple(component_entry(name) for name in members))
+        for family, members in families().items()
+        if wanted is None or family in wanted
+    ]
+
+
+def families() -> dict[str, list[str]]:
+    """Names of components by family: the folder of the library that they lie in."""
+    from rlg.graph import registry
+
+    found: dict[str, list[str]] = {}
+    for name in registry.names():
+        path = registry.COMPONENTS.get(name)
+        found.setdefault(PLUGINS if path is None else path.partition(".")[0], []).append(name)
+    return dict(sorted(found.items(), key=lambda item: (item[0] == PLUGINS, item[0])))
+
+
+def component_entry(name: str) -> Entry:
+    """A component with its constructor's arguments."""
+    from rlg.api.config.components import component_arguments
+    from rlg.graph import registry
+
+    cls = registry.component_class(name)
+    source = None if name in registry.COMPONENTS else cls.__module__
+    return Entry(name, _line_of(cls), shown(component_arguments(name)), source)
+
+
+def agent_section() -> Section:
+    """The agents, with the keys of the section `agent`."""
+    from rlg.api.agents.factory import AGENTS, agent_class
+    from rlg.api.config.validate import agent_arguments
+
+    entries = [
+        Entry(name, _line_of(agent_class(name)), shown(agent_arguments(name))) for name in AGENTS
+    ]
+    return Section("agents", "agent.type=NAME", tuple(entries))
+
+
+def backend_section() -> Section:
+    """The backends, with the keys of the section `backend`."""
+    from rlg.api.config.backends import EXECUTORS, backend_arguments
+
+    lines = {
+        "torch": "PyTorch, define-by-run or compiled.",
+        "tf": "TensorFlow, one tf.function per API method.",
+        "tf-graph": "TensorFlow with one graph and a session.",
+    }
+    entries = [Entry(n, lines.get(n, ""), shown(backend_arguments(n))) for n in EXECUTORS]
+    entries.append(Entry("numpy", "Forward only, the reference: for component tests."))
+    return Section("backends", "backend.type=NAME", tuple(entries))
+
+
+def environment_sections(added: Iterable[str] = ()) -> list[Section]:
+    """Short names, Atari games, and ids that plugins have `added` to gymnasium's."""
+    from rlg.envs import env_names
+    from rlg.envs.registry import SHORT_NAMES
+
+    short = tuple(Entry(name, env_id) for name, env_id in SHORT_NAMES.items())
+    games = tuple(Entry(name) for name in env_names() if name not in SHORT_NAMES)
+    ids = Entry("any id", "of gymnasium's registry: env.name=CartPole-v1, env.name=ALE/Pong-v5")
+    own = Section("of plugins", "env.name=ID", tuple(Entry(name) for name in sorted(added)))
+    return [
+        Section("short names", "env.name=NAME", short),
+        Section("Atari games", "env.name=NAME", games),
+        *([own] if own.entries else []),
+        Section("gymnasium", "env.name=ID, options as +env.KEY=VALUE", (ids,)),
+    ]
+
+
+def shown(arguments: Arguments) -> dict[str, dict[str, Any]]:
+    """Arguments in plain values: their type in words, and the default unless they are needed."""
+    found: dict[str, dict[str, Any]] = {}
+    for name, argument in arguments.items():
+        found[name] = {"type": describe(argument.annotation)}
+        if argument.default is not MISSING:
+            found[name]["default"] = _plain(argument.default)
+    return found
+
+
+def _plain(value: Any) -> Any:
+    value = plain(value)
+    return (
+        value if isinstance(value, (bool, int, float, str, list, dict, type(None))) else str(value)
+    )
+
+
+def _line_of(cls: type) -> str:
+    text = inspect.getdoc(cls) if cls.__doc__ else None
+    return first_sentence((text or "").partition("\n\n")[0])

@@ -1,0 +1,33 @@
+"""When an error was raised: while a run was prepared, or while it was under way.
+
+The same error class can mean either (a space that doesn't fit is a mistake in a configuration, or
+an environment that changed its mind at step 70,000), so the phase is noted on the error itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Literal
+
+from rlg.errors import RLGError
+
+Phase = Literal["preparing", "running"]
+_MARK = "_rlg_phase"
+
+
+@contextmanager
+def phase(name: Phase) -> Iterator[None]:
+    """Errors that leave this block are of this phase; the innermost phase counts."""
+    try:
+        yield
+    except RLGError as error:
+        if phase_of(error) is None:
+            setattr(error, _MARK, name)
+        raise
+
+
+def phase_of(error: BaseException) -> Phase | None:
+    """The phase in which it was raised, if it came from a run at all."""
+    found: Phase | None = getattr(error, _MARK, None)
+    return found

@@ -1,0 +1,130 @@
+"""`rlg config`: what would be run, where each value comes from, and what it comes to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rlg.errors import SpecError
+
+if TYPE_CHECKING:
+    from rlg.api.arithmetic import Report
+    from rlg.cli.flags import Words
+
+CONTEXT = {"allow_extra_args": True, "ignore_unknown_options": True}
+
+
+def config(
+    ctx: typer.Context,
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> int:
+    """Show what a run would be: rlg config env=pong.
+
+    Words are those of `rlg train`; a run's folder shows what that run is, with changes as `rlg
+    resume` takes them. Every value stands beside the file that it comes from. The output is YAML.
+    """
+    from rlg.cli.flags import parse
+
+    words = parse("config", ctx.args, config_name="train")
+    if words.flags:
+        raise SpecError(f"rlg config: {words.flags[0]} is for rlg train. Give overrides only.")
+    from rlg.api.config.validate import validate
+
+    tree, sources = _read(words)
+    checked = validate(tree, loads_backend=False)
+    found = sources()
+    from rlg.api.arithmetic import report_on
+
+    report = report_on(checked)
+    if as_json:
+        _print_json(checked, found, report)
+    else:
+        _print(checked, found, report)
+    return 0
+
+
+def _read(words: Words) -> tuple[dict[str, Any], Callable[[], dict[str, str]]]:
+    """The configuration, from a run's folder or composed; and what finds its sources."""
+    first = words.overrides[0] if words.overrides else ""
+    if "=" in first or not first or not Path(first).exists():
+        from rlg.cli.provenance import composed, sources
+
+        return composed(words), partial(sources, words)
+    import yaml
+
+    from rlg.cli.changes import changes_of
+    from rlg.cli.nearest import leaves
+    from rlg.cli.provenance import COMMAND_LINE
+    from rlg.cli.runs import check_run
+
+    folder = Path(first)
+    check_run(folder)
+    changes = changes_of(folder, words.overrides[1:], words.config_dir)
+    before = yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8"))
+    after = {**before, **changes}
+    old, new = _flat(before), _flat(after)
+    file = str(folder / "config.yaml")
+    found = {p: file if p in old and old[p] == new[p] else COMMAND_LINE for p in leaves(after)}
+    return after, lambda: found
+
+
+def _flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in tree.items():
+        path = f"{prefix}{key}"
+        is_section = isinstance(value, Mapping) and value
+        found |= _flat(value, f"{path}.") if is_section else {path: value}
+    return found
+
+
+def _print(checked: Mapping[str, Any], found: Mapping[str, str], report: Report) -> None:
+    from rlg.cli.provenance import source_of
+
+    rows: list[tuple[str, str]] = []
+    for key, value in checked.items():
+        rows += _rows(key, value, "", 0)
+    lines = dict(rows)
+    width = min(52, max(map(len, lines.values())) + 2)
+    for path, text in lines.items():
+        is_section = text.endswith(":")
+        print(text if is_section else f"{text:{width}} # {source_of(path, found)}")
+    print("\n# What it comes to:")
+    for figure in report.figures:
+        if figure.line:
+            print(f"# {figure.line}")
+    for warning in report.warnings:
+        print(f"# warning: {warning}")
+
+
+def _rows(key: str, value: Any, prefix: str, depth: int) -> list[tuple[str, str]]:
+    path, indent = f"{prefix}{key}", "  " * depth
+    if isinstance(value, Mapping) and value:
+        rows = [(path, f"{indent}{key}:")]
+        for name, inner in value.items():
+            rows += _rows(name, inner, f"{path}.", depth + 1)
+        return rows
+    return [(path, f"{indent}{key}: {_yaml(value)}")]
+
+
+def _yaml(value: Any) -> str:
+    import yaml
+
+    text: str = yaml.safe_dump(value, default_flow_style=True, width=10_000, sort_keys=False)
+    return text.removesuffix("\n").removesuffix("\n...")
+
+
+def _print_json(checked: Mapping[str, Any], found: Mapping[str, str], report: Report) -> None:
+    from rlg.cli.provenance import source_of
+
+    content = {
+        "config": checked,
+        "sources": {path: source_of(path, found) for path in _flat(checked)},
+        "figures": report.values(),
+        "warnings": report.warnings,
+    }
+    print(json.dumps(content, indent=2))

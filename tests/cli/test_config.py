@@ -1,0 +1,189 @@
+"""`rlg config`: the resolved tree, where its values come from, and what they come to."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+
+import pytest
+import yaml
+
+from rlg.api.arithmetic import Rounds
+from rlg.api.config.backends import EXECUTORS, backend_arguments, executor_class
+from rlg.api.config.signatures import arguments_of
+from tests.cli.conftest import TINY
+from tests.cli.test_start import SCRIPT
+
+
+def shown(rlg, *words: str) -> dict:
+    result = rlg("config", "--json", *words)
+    assert result.code == 0, result.err
+    return json.loads(result.out)
+
+
+def test_every_value_says_where_it_comes_from(rlg, folder):
+    (folder / "mine/env").mkdir(parents=True)
+    (folder / "mine/env/cartpole.yaml").write_text("name: cartpole\nnum_envs: 3\n")
+    found = shown(
+        rlg, "--config-dir", "mine", "experiment=cartpole_dqn", "agent.gamma=0.9", "backend=tf"
+    )
+    assert set(found["sources"].values()) >= {"command line", "default"}
+    assert found["sources"]["agent.gamma"] == "command line"
+    assert found["sources"]["agent.tau"] == "conf/agent/dqn.yaml"
+    assert found["sources"]["agent.train_freq"] == "conf/experiment/cartpole_dqn.yaml"
+    assert found["sources"]["env.num_envs"] == "mine/env/cartpole.yaml"
+    assert found["sources"]["backend.deterministic"] == "conf/backend/tf.yaml"
+    assert found["sources"]["env.max_episode_steps"] == "default"
+    assert found["sources"]["seed"] == "conf/train.yaml"
+    assert found["config"]["agent"]["gamma"] == 0.9
+    assert found["config"]["env"]["num_envs"] == 3
+
+
+def test_the_page_is_yaml_that_a_run_would_accept(rlg, folder):
+    result = rlg("config", "env=pong", "seed=4")
+    content = yaml.safe_load(result.out)
+    assert content == shown(rlg, "env=pong", "seed=4")["config"]
+    assert "seed: 4" in result.out
+    assert "# command line" in result.out
+    assert "frames: 200,000 (4 for each step)" in result.out
+    assert list(folder.iterdir()) == []
+
+
+def test_the_figures_are_those_of_the_run_itself(rlg, folder):
+    figures = shown(rlg, *TINY, "evaluation.interval=100", "checkpoint.interval=200")["figures"]
+    done = rlg(
+        "train", *TINY, "evaluation.interval=100", "checkpoint.interval=200", "checkpoint.keep=99"
+    )
+    assert f"done: {figures['steps']:,} steps, {figures['updates']:,} updates" in done.out
+    rows = [json.loads(line) for line in (done.folder / "metrics.jsonl").read_text().splitlines()]
+    evaluated = {row["step"] for row in rows if "eval/mean_reward" in json.dumps(row)}
+    assert len(evaluated) == figures["evaluations"] == 6
+    assert len(list((done.folder / "checkpoints").iterdir())) == figures["checkpoints"]
+    assert figures["samples_trained_per_sample_collected"] == 4 * 64 / 64
+
+
+def simulated(total, train_freq, num_envs, starts, interval, sync, n_step=1) -> tuple:
+    """The loop, step by step."""
+    depth = max(1, train_freq // num_envs)
+    t = learning = visits = syncs = synced = iterations = 0
+    first = None
+    while t < total:
+        before, t, iterations = t, t + depth * num_envs, iterations + 1
+        if t - (n_step - 1) * num_envs >= starts:
+            first = iterations if first is None else first
+            learning += 1
+            if t - synced >= sync:
+                syncs, synced = syncs + 1, t
+        visits += bool(interval) and (before // interval != t // interval or t >= total)
+    return iterations, first, learning, visits, syncs
+
+
+@pytest.mark.parametrize(
+    ("total", "train_freq", "num_envs", "starts", "interval", "sync", "n_step"),
+    [
+        (600, 64, 8, 100, 100, 128, 1),
+        (50_000, 256, 8, 1_000, 10_000, 512, 1),
+        (5_000, 4, 8, 1_000, 7, 3, 1),
+        (5_000, 5, 3, 1_000, 999, 1_001, 3),
+        (999, 10, 10, 1, 0, 30, 5),
+        (64, 64, 1, 64, 64, 64, 1),
+        (100, 16, 4, 5_000, 33, 10, 1),
+    ],
+)
+def test_the_arithmetic_agrees_with_the_loop(
+    total, train_freq, num_envs, starts, interval, sync, n_step
+):
+    agent = {"train_freq": train_freq, "learning_starts": starts, "n_step": n_step}
+    rounds = Rounds.of({"agent": agent, "env": {"num_envs": num_envs}, "total_timesteps": total})
+    iterations, first, learning, visits, syncs = simulated(
+        total, train_freq, num_envs, starts, interval, sync, n_step
+    )
+    assert (rounds.count, rounds.learning) == (iterations, learning)
+    assert rounds.first_update == first or rounds.first_update > rounds.count
+    assert rounds.crossings(interval) == visits
+    assert rounds.syncs(sync) == syncs
+
+
+@pytest.mark.parametrize(
+    ("words", "bytes_each"),
+    [
+        # two observations of 4 floats, an action, a reward, an end
+        (["memory.buffer_size=100000"], 2 * 16 + 8 + 4 + 1),
+        (["env=pong", "memory=replay_frames"], 2 * 84 * 84 * 4 + 8 + 4 + 1),
+    ],
+)
+def test_the_memory_is_estimated_to_the_byte(rlg, words, bytes_each):
+    found = shown(rlg, *words)
+    size = found["config"]["memory"]["buffer_size"] * bytes_each
+    assert math.isclose(found["figures"]["memory_bytes"], size, rel_tol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        (["agent.learning_starts=60000"], "nothing will be learnt"),
+        (["memory.buffer_size=10"], "agent.batch_size=64"),
+        (["agent.train_freq=100"], "an iteration has 96 steps"),
+        (["agent.target_update_interval=60000"], "the target network stays"),
+        (["agent.exploration_initial_eps=0.01"], "exploration grows"),
+        (["memory.buffer_size=100000000000"], "are free"),
+        (["evaluation.interval=0", "evaluation.stop_at=3"], "evaluation.stop_at=3"),
+        (["backend.threads=4000"], "4000"),
+    ],
+)
+def test_what_makes_no_sense_gets_a_line(rlg, words, part):
+    result = rlg("config", *words)
+    assert result.code == 0
+    warnings = [line for line in result.out.splitlines() if line.startswith("# warning: ")]
+    assert [line for line in warnings if part in line]
+
+
+def test_the_packaged_defaults_make_sense(rlg):
+    assert shown(rlg)["warnings"] == []
+
+
+def test_a_run_folder_shows_its_configuration_with_changes(rlg, folder):
+    run = str(rlg("train", *TINY, "seed=9").folder)
+    found = shown(rlg, run, "total_timesteps=9000")
+    assert found["config"]["seed"] == 9
+    assert found["sources"]["seed"] == f"{run}/config.yaml"
+    assert found["sources"]["total_timesteps"] == "command line"
+    assert found["figures"]["steps"] == 9024
+
+
+@pytest.mark.parametrize(
+    ("words", "parts"),
+    [
+        (["agent.gama=1"], ["agent.gama", "Did you mean 'agent.gamma'?"]),
+        (["agent.gamma=7"], ["agent.gamma: it is 7.0"]),
+        (["agent=dqnn"], ["Did you mean 'dqn'?"]),
+        (["nowhere"], ["'nowhere'"]),
+        (["seed=1,2"], ["seed=1,2", "several"]),
+        (["seed=${foo}"], ["'foo' not found"]),
+        (["seed=???"], ["seed", "no value"]),
+        (["-m"], ["rlg config"]),
+        (["--config-dir", "nowhere"], ["nowhere", "no such folder"]),
+        (["."], ["no run folder"]),
+    ],
+)
+def test_what_train_refuses_is_refused_here(rlg, words, parts):
+    result = rlg("config", *words)
+    assert (result.code, len(result.err.splitlines())) == (2, 1), result
+    assert [part for part in parts if part not in result.err] == [], result.err
+
+
+@pytest.mark.parametrize("backend", EXECUTORS)
+def test_the_options_of_a_backend_are_those_of_its_executor(backend):
+    # The seed is the run's; the mode is in the type.
+    executor = arguments_of(executor_class(backend), without=("seed", "mode"))
+    assert backend_arguments(backend) == executor
+
+
+def test_showing_a_configuration_loads_no_framework(folder):
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, "config"], capture_output=True, text=True, check=True
+    )
+    code, _, modules = json.loads(done.stdout)
+    assert (code, [name for name in ("torch", "tensorflow", "ray") if name in modules]) == (0, [])
