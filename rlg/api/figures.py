@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rlg.api.agents.agent import Agent
-from rlg.tracking.figures import Evaluated, Figures, MemoryFill, Title
+from rlg.tracking.display.figures import Evaluated, Figures, MemoryFill, Title
 
 if TYPE_CHECKING:
     from rlg.api.session import Session

@@ -9,7 +9,7 @@ from rlg.api.agents.agent import Agent
 from rlg.api.agents.factory import agent_of
 from rlg.api.session import build_options
 from rlg.envs import make_env
-from rlg.tracking.checkpoints import CheckpointStore
+from rlg.tracking.checkpoints.store import CheckpointStore
 from rlg.tracking.folder import RunFolder
 
 

@@ -24,7 +24,7 @@ from rlg.api.phases import phase
 from rlg.api.session import Session
 from rlg.errors import RLGError, SpecError
 from rlg.tracking.atomic import write_atomically
-from rlg.tracking.checkpoints import CheckpointStore
+from rlg.tracking.checkpoints.store import CheckpointStore
 from rlg.tracking.folder import INTERRUPTED, RunFolder
 from rlg.tracking.status import error_line
 

@@ -21,11 +21,11 @@ from rlg.api.summaries import are_wanted, write_histograms, write_scalars
 from rlg.envs import make_env
 from rlg.execution.local import Iteration, ReplayLoop
 from rlg.graph.core.randomness import key_of
-from rlg.tracking.checkpoints import CheckpointStore
+from rlg.tracking.checkpoints.store import CheckpointStore
+from rlg.tracking.display.progress import Progress, make_progress
 from rlg.tracking.episodes import EpisodeStats
 from rlg.tracking.folder import RunFolder
 from rlg.tracking.metrics import MetricsLog
-from rlg.tracking.progress import Progress, make_progress
 
 
 @dataclass(frozen=True, slots=True)

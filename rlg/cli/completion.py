@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
-from rlg.cli.nearest import nearest
+from rlg.cli.composing.nearest import nearest
 from rlg.errors import SpecError
 
 ENTRY = "__complete"

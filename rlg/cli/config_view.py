@@ -13,8 +13,8 @@ import typer
 from rlg.errors import SpecError
 
 if TYPE_CHECKING:
-    from rlg.api.arithmetic import Report
-    from rlg.cli.flags import Words
+    from rlg.api.inspection.arithmetic import Report
+    from rlg.cli.composing.flags import Words
 
 CONTEXT = {"allow_extra_args": True, "ignore_unknown_options": True}
 
@@ -28,7 +28,7 @@ def config(
     Words are those of `rlg train`; a run's folder shows what that run is, with changes as `rlg
     resume` takes them. Every value stands beside the file that it comes from. The output is YAML.
     """
-    from rlg.cli.flags import parse
+    from rlg.cli.composing.flags import parse
 
     words = parse("config", ctx.args, config_name="train")
     if words.flags:
@@ -38,7 +38,7 @@ def config(
     tree, sources = _read(words)
     checked = validate(tree, loads_backend=False)
     found = sources()
-    from rlg.api.arithmetic import report_on
+    from rlg.api.inspection.arithmetic import report_on
 
     report = report_on(checked)
     if as_json:
@@ -52,14 +52,14 @@ def _read(words: Words) -> tuple[dict[str, Any], Callable[[], dict[str, str]]]:
     """The configuration, from a run's folder or composed; and what finds its sources."""
     first = words.overrides[0] if words.overrides else ""
     if "=" in first or not first or not Path(first).exists():
-        from rlg.cli.provenance import composed, sources
+        from rlg.cli.composing.provenance import composed, sources
 
         return composed(words), partial(sources, words)
     import yaml
 
-    from rlg.cli.changes import changes_of
-    from rlg.cli.nearest import leaves
-    from rlg.cli.provenance import COMMAND_LINE
+    from rlg.cli.composing.changes import changes_of
+    from rlg.cli.composing.nearest import leaves
+    from rlg.cli.composing.provenance import COMMAND_LINE
     from rlg.cli.runs import check_run
 
     folder = Path(first)
@@ -83,7 +83,7 @@ def _flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def _print(checked: Mapping[str, Any], found: Mapping[str, str], report: Report) -> None:
-    from rlg.cli.provenance import source_of
+    from rlg.cli.composing.provenance import source_of
 
     rows: list[tuple[str, str]] = []
     for key, value in checked.items():
@@ -119,7 +119,7 @@ def _yaml(value: Any) -> str:
 
 
 def _print_json(checked: Mapping[str, Any], found: Mapping[str, str], report: Report) -> None:
-    from rlg.cli.provenance import source_of
+    from rlg.cli.composing.provenance import source_of
 
     content = {
         "config": checked,

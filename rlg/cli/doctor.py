@@ -12,7 +12,7 @@ import typer
 from rlg.cli.exits import DONE, FAILED
 
 if TYPE_CHECKING:
-    from rlg.api.health import Check
+    from rlg.api.inspection.health import Check
 
 
 def doctor(
@@ -26,7 +26,7 @@ def doctor(
     Real computations run in processes of their own (torch, TensorFlow, numba, Ray, Atari): about a
     quarter of a minute. The exit code is 1 if something that every install needs is broken.
     """
-    from rlg.api import health
+    from rlg.api.inspection import health
 
     probes = [] if quick else list(health.PROBED)
     checks = chain(health.quick_checks(), health.probe_checks(probes))

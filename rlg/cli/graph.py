@@ -10,7 +10,7 @@ import typer
 from rlg.errors import ExecutionError, SpecError
 
 if TYPE_CHECKING:
-    from rlg.cli.flags import Words
+    from rlg.cli.composing.flags import Words
 
 CONTEXT = {"allow_extra_args": True, "ignore_unknown_options": True}
 
@@ -40,7 +40,7 @@ def graph(
     Words are those of `rlg train`, or the folder of a run. The agent is built, not trained. Writes
     graph.html, a page on which scopes fold and unfold.
     """
-    from rlg.cli.flags import parse
+    from rlg.cli.composing.flags import parse
 
     words = parse("graph", ctx.args, config_name="train")
     if words.flags:
@@ -110,7 +110,7 @@ def _config(words: Words, overrides: list[str]) -> dict[str, Any]:
     if "=" in first or not first or first.startswith("~"):
         from dataclasses import replace
 
-        from rlg.cli.provenance import composed
+        from rlg.cli.composing.provenance import composed
 
         return composed(replace(words, overrides=overrides))
     from rlg.cli.runs import check_run

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rlg.cli.nearest import nearest
+from rlg.cli.composing.nearest import nearest
 from rlg.errors import SpecError
 
 if TYPE_CHECKING:
-    from rlg.api.catalogue import Entry, Section
+    from rlg.api.inspection.catalogue import Entry, Section
 
 ConfigDir = Annotated[Path | None, typer.Option(help="Your own YAML files, shown as well.")]
 AsJSON = Annotated[bool, typer.Option("--json", help="For programs.")]
@@ -58,8 +58,8 @@ def check_folder(folder: Path | None) -> None:
 
 def find(what: str, folder: Path | None = None, added: Sequence[str] = ()) -> list[Section]:
     """The sections that a word asks for: a topic, a group with its family, a family, a name."""
-    from rlg.api import catalogue
     from rlg.api.config.groups import groups
+    from rlg.api.inspection import catalogue
 
     known, families = groups(folder), catalogue.families()
     if what == "groups":
@@ -87,7 +87,7 @@ def find(what: str, folder: Path | None = None, added: Sequence[str] = ()) -> li
 
 def _named(what: str, known: dict[str, list[str]], families: dict[str, list[str]]) -> list[Section]:
     """One component in full, or an error with what was meant."""
-    from rlg.api import catalogue
+    from rlg.api.inspection import catalogue
 
     for family, members in families.items():
         if what in members:
@@ -104,8 +104,8 @@ def _named(what: str, known: dict[str, list[str]], families: dict[str, list[str]
 
 def _as_choice(what: str | None, folder: Path | None) -> str | None:
     """A word that is nothing but one group's option, as the choice of it: pong is env=pong."""
-    from rlg.api import catalogue
     from rlg.api.config.groups import groups
+    from rlg.api.inspection import catalogue
 
     known = groups(folder)
     owners = [group for group, options in known.items() if what in options]
@@ -114,7 +114,7 @@ def _as_choice(what: str | None, folder: Path | None) -> str | None:
 
 
 def _singular(word: str) -> str:
-    from rlg.api.catalogue import FAMILIES
+    from rlg.api.inspection.catalogue import FAMILIES
 
     if word in ("environments", "envs", "environment"):
         return "env"
@@ -123,7 +123,7 @@ def _singular(word: str) -> str:
 
 
 def _overview(folder: Path | None) -> list[Section]:
-    from rlg.api import catalogue
+    from rlg.api.inspection import catalogue
 
     return [*find("groups", folder), *catalogue.family_sections()]
 
@@ -143,7 +143,7 @@ def _load(plugins: Sequence[str]) -> list[str]:
 
 def _print_file(group: str, option: str, folder: Path | None, as_json: bool) -> None:
     from rlg.api.config.groups import groups, option_file
-    from rlg.cli.composition_errors import option_line
+    from rlg.cli.composing.errors import option_line
 
     known = groups(folder)
     if group not in known:
@@ -199,7 +199,7 @@ def _full(sections: Sequence[Section], detailed: str) -> list[str]:
 
 
 def _entry(entry: Entry, width: int, is_one: bool) -> list[str]:
-    from rlg.api.catalogue import PLUGINS
+    from rlg.api.inspection.catalogue import PLUGINS
 
     where = f" [{entry.source}]" if entry.source and not entry.source.startswith("conf/") else ""
     lines = _wrapped(f"  {entry.name:{width}}", f"{entry.line}{where}" or PLUGINS)

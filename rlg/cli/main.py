@@ -13,11 +13,11 @@ import typer
 from rlg import __version__
 from rlg.cli import completion, config_view, doctor, graph, listing, runs
 from rlg.cli import plot as plotting
-from rlg.cli import sweep as sweeps
-from rlg.cli import test_component as checking
 from rlg.cli import train as training
+from rlg.cli.component import command as checking
 from rlg.cli.exits import DONE, INTERRUPTED, report
 from rlg.cli.help_page import Commands
+from rlg.cli.sweeps import command as sweeps
 from rlg.errors import SpecError
 
 TRACEBACK = "--traceback"

@@ -11,7 +11,7 @@ from rlg.errors import SpecError
 
 if TYPE_CHECKING:
     from rlg.tracking.chart import Chart
-    from rlg.tracking.curves import CurveGroup
+    from rlg.tracking.chart.curves import CurveGroup
 
 FORMATS = (".html", ".svg", ".png")
 X_LABELS = {"steps": "environment steps", "frames": "frames"}
@@ -35,7 +35,7 @@ def plot(
 ) -> int:
     """Compare runs in one picture: rlg plot multirun/... --output compare.html."""
     _check(x, output)
-    from rlg.tracking.curves import grouped, read_curves, runs_in
+    from rlg.tracking.chart.curves import grouped, read_curves, runs_in
 
     curves, without = read_curves(runs_in(folders), metric, x)
     if smooth > 1:
@@ -52,7 +52,7 @@ def plot(
 
 
 def _check(x: str, output: Path | None) -> None:
-    from rlg.cli.nearest import nearest
+    from rlg.cli.composing.nearest import nearest
 
     if x not in X_LABELS and x != "time":
         meant = nearest(x, [*X_LABELS, "time"])

@@ -26,7 +26,7 @@ def resume(
     """Go on with a run: rlg resume outputs/... total_timesteps=100000."""
     check_run(folder)
     step = _step(checkpoint)
-    from rlg.cli.changes import changes_of
+    from rlg.cli.composing.changes import changes_of
 
     changes = changes_of(folder, overrides or [], config_dir)
     from rlg.api.run import resume as go_on
@@ -65,7 +65,7 @@ def _step(name: str | None) -> int | None:
     if name is None:
         return None
     from rlg.errors import CheckpointError
-    from rlg.tracking.checkpoints import step_of
+    from rlg.tracking.checkpoints.store import step_of
 
     try:
         return step_of(name)

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from rlg.api.evaluation import Evaluation
     from rlg.api.expectation import Verdict
     from rlg.api.run import Outcome
-    from rlg.cli.sweep_job import Kept
+    from rlg.cli.sweeps.job_folder import Kept
 
 from rlg.cli.exits import INTERRUPTED
 
@@ -62,7 +62,7 @@ def lines(outcome: Outcome) -> list[str]:
 def _state(outcome: Outcome) -> str:
     state = "interrupted, saved" if outcome.exit_code == INTERRUPTED else "done"
     since = f" (resumed at {outcome.resumed_at:,})" if outcome.resumed_at is not None else ""
-    from rlg.tracking.readable import duration, rate
+    from rlg.tracking.display.readable import duration, rate
 
     speed = f" in {duration(outcome.seconds)}, {rate(outcome.steps_per_second)} steps/s"
     return f"{state}: {outcome.steps:,} steps{since}, {outcome.updates:,} updates{speed}"
@@ -70,7 +70,7 @@ def _state(outcome: Outcome) -> str:
 
 def _verdict(verdict: Verdict) -> str:
     """Whether a test was passed, with its figures."""
-    from rlg.tracking.readable import duration
+    from rlg.tracking.display.readable import duration
 
     word = "reached" if verdict.is_reached else "not reached"
     return (

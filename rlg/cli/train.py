@@ -23,7 +23,7 @@ def train(ctx: typer.Context) -> int:
 
     --info defaults, --hydra-help: how a configuration comes about.
     """
-    from rlg.cli.flags import parse
-    from rlg.cli.sweeping import run_jobs
+    from rlg.cli.composing.flags import parse
+    from rlg.cli.sweeps.running import run_jobs
 
     return run_jobs(parse("train", ctx.args), shows_all=bool(ctx.obj))

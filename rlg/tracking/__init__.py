@@ -6,16 +6,16 @@ appended to line by line or replaced as a whole: a run may be killed at any mome
 left must be readable and resumable.
 """
 
-from rlg.tracking.checkpoints import CheckpointStore
+from rlg.tracking.checkpoints.loaded import Checkpoint
+from rlg.tracking.checkpoints.store import CheckpointStore
+from rlg.tracking.checkpoints.tree import digest
+from rlg.tracking.display.figures import Figures, Title
+from rlg.tracking.display.progress import PlainProgress, Progress, make_progress
 from rlg.tracking.episodes import EpisodeStats
 from rlg.tracking.errors import TrackingError
-from rlg.tracking.figures import Figures, Title
 from rlg.tracking.folder import RunFolder
-from rlg.tracking.loaded import Checkpoint
 from rlg.tracking.metrics import MetricsLog, read_metrics
-from rlg.tracking.progress import PlainProgress, Progress, make_progress
 from rlg.tracking.status import Status
-from rlg.tracking.tree import digest
 
 __all__ = [
     "Checkpoint",

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from rlg.tracking.checkpoints import CheckpointStore
+from rlg.tracking.checkpoints.store import CheckpointStore
 from rlg.tracking.metrics import read_metrics
 
 

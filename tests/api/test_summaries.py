@@ -77,7 +77,7 @@ def test_a_histogram_of_weights_has_their_least_and_largest(tmp_path):
 
 
 def load(folder: Path) -> dict[str, np.ndarray]:
-    from rlg.tracking.checkpoints import CheckpointStore
+    from rlg.tracking.checkpoints.store import CheckpointStore
 
     return CheckpointStore(folder / "checkpoints", read_only=True).load(256).tree["model"]
 

@@ -10,9 +10,9 @@ import sys
 import pytest
 import yaml
 
-from rlg.api.arithmetic import Rounds
 from rlg.api.config.backends import EXECUTORS, backend_arguments, executor_class
 from rlg.api.config.signatures import arguments_of
+from rlg.api.inspection.arithmetic import Rounds
 from tests.cli.conftest import TINY
 from tests.cli.test_start import SCRIPT
 

@@ -8,8 +8,8 @@ from importlib.metadata import metadata, version
 import psutil
 import pytest
 
-from rlg.api import health
-from rlg.api.installed import extras
+from rlg.api.inspection import health
+from rlg.api.inspection.installed import extras
 
 
 def test_a_quick_look_names_versions_resources_and_extras(rlg):

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import yaml
 
-from rlg.tracking.curves import grouped, read_curves, runs_in
+from rlg.tracking.chart.curves import grouped, read_curves, runs_in
 from rlg.tracking.folder import RunFolder
 from rlg.tracking.metrics import MetricsLog
 

@@ -104,7 +104,7 @@ def test_a_folder_without_a_sweep_is_refused(rlg, folder):
 
 
 def test_the_objective_of_a_job_is_its_last_evaluation(rlg, folder, monkeypatch):
-    from rlg.cli.job import Jobs
+    from rlg.cli.sweeps.job import Jobs
 
     found = []
     call = Jobs.__call__

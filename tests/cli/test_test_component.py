@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import tests.testing.wrong
-from rlg.cli.component_names import find, kind_of
-from rlg.cli.component_words import question_of
+from rlg.cli.component.names import find, kind_of
+from rlg.cli.component.words import question_of
 from rlg.graph import registry
 from rlg.graph.spaces import Box, Dict, FloatBox, IntBox
 
@@ -239,7 +239,7 @@ def test_a_plugin_in_a_process_of_its_own(process, folder):
 
 # -- all ------------------------------------------------------------------------------------------
 def test_all_prints_a_line_for_each_and_lists_the_failures(rlg, monkeypatch):
-    from rlg.cli import component_survey
+    from rlg.cli.component import survey as component_survey
     from rlg.testing.goldens import GOLDENS, Golden
 
     some = [golden for golden in GOLDENS if golden.name in ("dense", "replay")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from dataclasses import replace
 
-from rlg.tracking.figures import Figures, MemoryFill
+from rlg.tracking.display.figures import Figures, MemoryFill
 
 # Everything there is to show, of a long run on Atari.
 LONG = Figures(

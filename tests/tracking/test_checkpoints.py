@@ -11,7 +11,7 @@ from safetensors.numpy import load_file
 
 from rlg.errors import CheckpointError
 from rlg.tracking import CheckpointStore
-from rlg.tracking.checkpoints import step_of
+from rlg.tracking.checkpoints.store import step_of
 from tests.tracking.processes import run
 
 FILES = ["manifest.json", "memory.safetensors", "state.json", "weights.safetensors"]

@@ -8,8 +8,9 @@ import multiprocessing
 
 import pytest
 
-from rlg.tracking import Figures, PlainProgress, Title, make_progress, readable
-from rlg.tracking.live import LiveProgress
+from rlg.tracking import Figures, PlainProgress, Title, make_progress
+from rlg.tracking.display import readable
+from rlg.tracking.display.live import LiveProgress
 from tests.tracking.shown import LONG, Clock, Closed, Run, Terminal
 
 

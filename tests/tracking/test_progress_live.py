@@ -14,8 +14,8 @@ import pytest
 from rich.cells import cell_len
 
 from rlg.tracking import Figures, Title
-from rlg.tracking.live import LiveProgress
-from rlg.tracking.trail import Trail
+from rlg.tracking.display.live import LiveProgress
+from rlg.tracking.display.trail import Trail
 from tests.tracking.shown import LONG, AsciiTerminal, Clock, ClosedTerminal, Run, Terminal
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -225,7 +225,7 @@ def test_training_goes_on_when_the_terminal_is_gone(terminal):
 def test_errors_and_signals_leave_a_usable_terminal(end):
     code = f"""
 import os, signal
-from rlg.tracking.progress import make_progress
+from rlg.tracking.display.progress import make_progress
 from tests.tracking.shown import LONG, Run
 from rlg.tracking import Title
 progress = make_progress(Run(LONG).read, Title("dqn", "pong"))

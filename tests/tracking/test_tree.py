@@ -15,7 +15,7 @@ from hypothesis.extra import numpy as hnp
 
 from rlg.errors import CheckpointError
 from rlg.tracking import CheckpointStore, digest
-from rlg.tracking.tree import first_difference
+from rlg.tracking.checkpoints.tree import first_difference
 
 DTYPES = (
     "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 "

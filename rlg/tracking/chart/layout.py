@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rlg.tracking.chart.curves import Curve, CurveGroup, Floats
 from rlg.tracking.chart.shapes import Area, Dot, Line, Picture, Point, Shape, Text, dash_of, role_of
 from rlg.tracking.chart.ticks import names, padded, ticks
-from rlg.tracking.curves import Curve, CurveGroup, Floats
 
 WIDTH, PLOT_HEIGHT = 900.0, 380.0
 LEFT, RIGHT, TOP, BOTTOM = 74.0, 28.0, 66.0, 56.0

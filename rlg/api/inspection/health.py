@@ -1,0 +1,172 @@
+"""Whether this machine can run everything: versions, resources, and real computations."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import psutil
+
+from rlg.api.inspection.installed import Extra, extras, version_of
+
+State = Literal["ok", "warning", "missing", "broken"]
+THREADS = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "NUMBA_NUM_THREADS",
+    "TF_NUM_INTRAOP_THREADS",
+    "TF_NUM_INTEROP_THREADS",
+)
+GIGA = 10**9
+LIMIT = 90.0  # seconds for one probe
+
+# What each probe is for, whether a plain install must have it, and what to do without it.
+_REINSTALL = "pip install --force-reinstall {}"
+_HOROVOD = (
+    "HOROVOD_WITH_PYTORCH=1 HOROVOD_WITH_TENSORFLOW=1 pip install --no-build-isolation horovod "
+    "(it is compiled: needs CMake and a C++ compiler)"
+)
+PROBED: dict[str, tuple[str, bool, str]] = {
+    "components": ("rlg", True, "pip install --force-reinstall rlg"),
+    "numba": ("numba", True, _REINSTALL.format("numba")),
+    "torch": ("torch", True, _REINSTALL.format("torch")),
+    "tensorflow": ("tensorflow", True, _REINSTALL.format("tensorflow-cpu")),
+    "tf_server": ("distributed TensorFlow", False, "see that local ports can be opened"),
+    "ray": ("ray", True, f"{_REINSTALL.format('ray')}; see that /tmp and /dev/shm have room"),
+    "atari": ("Atari", True, _REINSTALL.format("ale-py")),
+    "horovod": (
+        "horovod",
+        False,
+        _HOROVOD,
+    ),
+}
+STARTERS = ("tf_server", "ray")  # they start servers: seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One line of the report."""
+
+    name: str
+    state: State
+    line: str
+    advice: str = ""
+    is_required: bool = False
+
+    @property
+    def is_failure(self) -> bool:
+        return self.is_required and self.state in ("missing", "broken")
+
+
+def quick_checks(folder: Path | None = None) -> Iterator[Check]:
+    """What can be seen without computing anything."""
+    yield from _versions()
+    yield _cores()
+    yield from _threads()
+    yield _memory()
+    yield _disk(folder or Path.cwd())
+    yield from (_extra(extra) for extra in extras())
+
+
+def probe_checks(names: Sequence[str], limit: float = LIMIT) -> Iterator[Check]:
+    """Real computations, two processes at a time, in this order."""
+    waiting, running = list(names), dict[str, tuple[subprocess.Popen[str], float]]()
+    for name in names:
+        while waiting and len(running) < 2:
+            following = waiting.pop(0)
+            running[following] = _start(following), time.monotonic()
+        process, started = running.pop(name)
+        yield _finish(name, process, started + limit)
+
+
+def _start(name: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "rlg.api.inspection.probes", name],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "RAY_USAGE_STATS_ENABLED": "0"},
+    )
+
+
+def _finish(name: str, process: subprocess.Popen[str], deadline: float) -> Check:
+    title, is_required, advice = PROBED[name]
+    state: State
+    try:
+        out, errors = process.communicate(timeout=max(0.1, deadline - time.monotonic()))
+        state, line = json.loads(out.splitlines()[-1])
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        state, line = "broken", "it took too long"
+    except (IndexError, ValueError):
+        last = (errors.strip().splitlines() or [""])[-1]
+        state, line = "broken", f"the process ended with {process.returncode}. {last}".strip()
+    return Check(title, state, line, "" if state == "ok" else advice, is_required)
+
+
+def _versions() -> Iterator[Check]:
+    number = ".".join(map(str, sys.version_info[:3]))
+    yield Check("python", "ok", number, is_required=True)
+    for package in ("rlg", "numpy", "hydra-core", "typer", "gymnasium"):
+        version = version_of(package)
+        state: State = "missing" if version is None else "ok"
+        advice = "" if version else f"pip install {package}"
+        yield Check(package, state, version or "not installed", advice, is_required=True)
+    others = ("torch", "tensorflow", "tensorflow-cpu", "ray", "ale-py", "numba", "tensorboard")
+    known = {package: version_of(package) for package in others}
+    yield Check("packages", "ok", ", ".join(f"{p} {v}" for p, v in known.items() if v))
+
+
+def _cores() -> Check:
+    usable, present = len(os.sched_getaffinity(0)), os.cpu_count() or 1
+    line = f"{usable} cores" + ("" if usable == present else f" of {present} may be used")
+    return Check("processor", "ok", line)
+
+
+def _threads() -> Iterator[Check]:
+    cores = len(os.sched_getaffinity(0))
+    given = {name: os.environ[name] for name in THREADS if name in os.environ}
+    line = ", ".join(f"{name}={value}" for name, value in given.items())
+    over = [name for name, value in given.items() if value.isdigit() and int(value) > cores]
+    if over:
+        yield Check(
+            "threads",
+            "warning",
+            f"{line}: more than {cores} cores, which makes everything slower",
+            f"export {' '.join(f'{name}={cores}' for name in over)}",
+        )
+        return
+    yield Check("threads", "ok", line or "no variable is set; runs use backend.threads (1)")
+
+
+def _memory() -> Check:
+    memory = psutil.virtual_memory()
+    line = f"{memory.available / GIGA:.1f} of {memory.total / GIGA:.1f} GB free"
+    is_short = memory.available < 2 * GIGA
+    advice = "a framework and its memory take 1 to 2 GB" if is_short else ""
+    return Check("memory", "warning" if is_short else "ok", line, advice)
+
+
+def _disk(folder: Path) -> Check:
+    free = shutil.disk_usage(folder).free
+    is_short = free < 2 * GIGA
+    line = f"{free / GIGA:.1f} GB free in the working folder"
+    advice = "checkpoints hold the experience; choose another hydra.run.dir" if is_short else ""
+    return Check("disk", "warning" if is_short else "ok", line, advice)
+
+
+def _extra(extra: Extra) -> Check:
+    if not extra.missing:
+        return Check(f"rlg[{extra.name}]", "ok", ", ".join(extra.present))
+    line = f"not installed: {', '.join(extra.missing)}"
+    return Check(f"rlg[{extra.name}]", "missing", line, f"pip install 'rlg[{extra.name}]'")

@@ -1,0 +1,1 @@
+"""`rlg test-component`: its words, what they name, and what it prints."""

@@ -1,0 +1,1 @@
+"""From words to configurations: flags, Hydra's composition, and its errors in one line."""

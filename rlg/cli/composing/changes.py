@@ -1,0 +1,96 @@
+"""Changes of a run's own configuration, in the words that composed it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+from hydra import compose, initialize_config_module
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
+from hydra.errors import HydraException
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from rlg.api.config.groups import groups
+from rlg.cli.composing.errors import explain_composition, explain_resolution, option_line
+from rlg.cli.composing.flags import Words
+from rlg.cli.composing.hydra_task import PACKAGE, user_folder
+from rlg.cli.composing.nearest import leaves, nearest_path
+from rlg.errors import SpecError
+
+# What the checkpoint's arrays and episodes are made for.
+FIXED = ("agent.type", "env", "memory", "network", "optimizer.type", "seed")
+
+
+def changes_of(folder: Path, overrides: list[str], config_dir: Path | None) -> dict[str, Any]:
+    """The sections of the run's `config.yaml` that the overrides change, as they are to be."""
+    before = _read(folder / "config.yaml")
+    words = Words(overrides, config_dir=config_dir)
+    try:
+        config = OmegaConf.create(dict(before))
+        for override in OverridesParser.create().parse_overrides(overrides):
+            _apply(override, config, words)
+        after: Any = OmegaConf.to_container(config, resolve=True)
+    except HydraException as error:
+        raise SpecError(explain_composition(error, words)) from error
+    except OmegaConfBaseException as error:
+        raise SpecError(explain_resolution(error, words)) from error
+    for path in FIXED:
+        _check_fixed(path, before, after)
+    return {str(key): value for key, value in after.items() if value != before.get(key)}
+
+
+def _read(path: Path) -> Mapping[str, Any]:
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, yaml.YAMLError) as error:
+        raise SpecError(f"{path}: it can't be read: {' '.join(str(error).split())}") from None
+    if not isinstance(content, Mapping):
+        raise SpecError(f"{path}: it holds no configuration. Give the folder of another run.")
+    return content
+
+
+def _apply(override: Override, config: DictConfig, words: Words) -> None:
+    key, value = override.key_or_group, override.value()
+    if override.is_delete() or override.is_sweep_override():
+        raise SpecError(
+            f"{override.input_line}: a resumed run takes key=value only, one value each."
+        )
+    known = groups(words.config_dir)
+    if key in known:
+        if key not in config:
+            raise SpecError(f"{key}: it is for new runs. Give single keys: total_timesteps=100000.")
+        if not isinstance(value, str) or value not in known[key]:
+            raise SpecError(option_line(key, str(value), known[key]))
+        config[key] = _section(key, value, words)
+        return
+    section, _, last = key.rpartition(".")
+    parent = OmegaConf.select(config, section) if section else config
+    if not isinstance(parent, DictConfig) or (last not in parent and not override.is_add()):
+        meant = nearest_path(key, leaves(config))
+        hint = f" Did you mean {meant!r}?" if meant else ""
+        raise SpecError(f"{key}: the run's configuration has no such key.{hint}")
+    OmegaConf.update(config, key, value, merge=False, force_add=True)
+
+
+def _section(group: str, option: str, words: Words) -> Any:
+    """What the group's file says; references are resolved in the run's configuration."""
+    folder = user_folder(words.config_dir)
+    with folder, initialize_config_module(PACKAGE, version_base="1.3"):
+        composed = compose("train", overrides=[f"{group}={option}"])
+    return OmegaConf.to_container(composed[group], resolve=False)
+
+
+def _check_fixed(path: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
+    old: Any = before
+    new: Any = after
+    for name in path.split("."):
+        old, new = old.get(name, {}), new.get(name, {})
+    if old != new:
+        raise SpecError(
+            f"{path}: a resumed run can't change it, its checkpoints are made for the old one. "
+            "Start a new run with rlg train."
+        )

@@ -1,0 +1,238 @@
+"""Hydra's errors in one line: the word that is wrong, why, and what was meant.
+
+Hydra's own messages show a page of search paths, or hide the cause ("Error merging override"), or
+advise to append a misspelt key with +.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from hydra.errors import HydraException, MissingConfigException, OverrideParseException
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+from yaml import YAMLError
+
+from rlg.api.config.groups import composed_groups, groups
+from rlg.cli.composing.flags import Words
+from rlg.cli.composing.nearest import leaves, nearest, nearest_path
+
+
+def explain_composition(error: Exception, words: Words) -> str:
+    """The line for an error that came out of Hydra."""
+    if isinstance(error, MissingConfigException):
+        return _missing_option(error, words)
+    if isinstance(error, OverrideParseException):
+        return _unreadable(error, words)
+    if isinstance(error, YAMLError):
+        return f"{_line(error)}. Mend the YAML file."
+    mistyped = _no_option(words) if isinstance(error, ValueError) else None
+    return mistyped or _by_message(error, words)
+
+
+def explain_resolution(error: OmegaConfBaseException, words: Words) -> str:
+    """The line for a value that refers to something that isn't there."""
+    text = _first_line(error)
+    named = re.search(r"key '([^']+)'|type (\S+)|variable '([^']+)'|value: (\S+)", text)
+    name = next((part for part in named.groups() if part), "") if named else ""
+    marks = (f"${{{name}", f":{name}")
+    word = next((w for w in words.overrides if name and any(m in w for m in marks)), None)
+    where = word or getattr(error, "full_key", None) or "the configuration"
+    if "Missing mandatory value" in text:
+        key = str(getattr(error, "full_key", None) or name)
+        key = name if key.startswith("hydra.") else key
+        return f"{key}: it has no value (???). Write {key}=..."
+    return f"{where}: {text}. Refer to a key as ${{total_timesteps}} or ${{agent.gamma}}."
+
+
+def _missing_option(error: MissingConfigException, words: Words) -> str:
+    path = error.missing_cfg_file or ""
+    group, _, option = path.rpartition("/")
+    if not group:
+        return (
+            f"--config-name {path}: there is no such file. Give the name of a YAML file in your "
+            "--config-dir, or leave it out."
+        )
+    while group.count("/") and group.partition("/")[0] in groups(words.config_dir):
+        group, _, rest = group.rpartition("/")
+        option = f"{rest}/{option}"
+    return option_line(group, option, error.options or groups(words.config_dir).get(group, []))
+
+
+def option_line(group: str, option: str, options: Sequence[str]) -> str:
+    """What to say about a choice that a group doesn't have."""
+    return (
+        f"{group}={option}: there is no such option.{_hint(nearest(option, options))} "
+        f"Options of {group}: {', '.join(options)}."
+    )
+
+
+def _no_option(words: Words) -> str | None:
+    """The first word that chooses what its group doesn't have."""
+    known = groups(words.config_dir)
+    for key, value in _pairs(words):
+        if not key:
+            return f"={value}: it has no key. Write for example seed={value}."
+        if key in known and value not in known[key] and not set(value) & set(",[]{}$"):
+            return option_line(key, value, known[key])
+    return None
+
+
+def _unreadable(error: OverrideParseException, words: Words) -> str:
+    word = error.override
+    key, equals, value = word.partition("=")
+    if equals and re.fullmatch(r"[+~]*[\w./@-]+", key):
+        return (
+            f"{word}: the value {value!r} can't be read. Close brackets and quotes, and put text "
+            f"with other signs into quotes: '{key}=\"...\"'."
+        )
+    known = groups(words.config_dir)
+    if word in known:
+        return f"{word}: which one? Write {word}=... with one of: {', '.join(known[word])}."
+    options = {option: group for group, found in known.items() for option in found}
+    meant = nearest(word, options)
+    hint = f" Did you mean {options[meant]}={meant}?" if meant else ""
+    return f"{word!r} is no key=value.{hint} Write for example env=cartpole seed=3."
+
+
+def _unknown_key(found: re.Match[str], words: Words) -> str:
+    key = found.group(1)
+    group, at, _ = key.partition("@")
+    if at:
+        return (
+            f"{key}: {group} is not chosen there. On the command line write {group}=..., in a file "
+            f"of another group `override /{group}@_global_.{group}: ...`."
+        )
+    used = composed_groups(words.config_dir, words.config_name)
+    if "/" in key:
+        return f"{key}: there is no such group. Groups: {', '.join(used)}."
+    if key in groups(words.config_dir) and key not in used:
+        return (
+            f"{key}: training doesn't choose from this group; it is for rlg test-component. Groups "
+            f"of training: {', '.join(used)}."
+        )
+    config = _composed(words)
+    path = _mistaken(key, config, words)
+    section, _, last = path.rpartition(".")
+    content = OmegaConf.select(config, section) if section else config
+    if section and not isinstance(content, DictConfig):
+        return f"{path}: {section} is one value, not a section. Write {section}=..."
+    known = _known(section, content)
+    if last in known and section:
+        return (
+            f"{path}: {section} has this option, but the configuration doesn't list it. Add it "
+            f"with a plus: +{path}=..."
+        )
+    paths = [*leaves(config), *(f"{section}.{name}" if section else name for name in known)]
+    paths += used
+    names = ", ".join(known or map(str, content))
+    return (
+        f"{path}: there is no such key.{_hint(nearest_path(path, paths))} "
+        f"Keys of {section or 'a configuration'}: {names}."
+    )
+
+
+def _mistaken(key: str, config: DictConfig, words: Words) -> str:
+    """The path itself; `memory={size: 3}` names it in its value."""
+    if OmegaConf.select(config, key) is None:
+        return key
+    value = next((v for k, v in _pairs(words) if k == key), "")
+    names = re.findall(r"([\w/]+):", value)
+    return next((f"{key}.{n}" for n in names if n not in OmegaConf.select(config, key)), key)
+
+
+def _known(section: str, content: Any) -> list[str]:
+    from rlg.api.config.keys import known_keys
+
+    plain: Any = OmegaConf.to_container(content, resolve=False)
+    return known_keys(section, plain)
+
+
+def _several(found: re.Match[str], words: Words) -> str:
+    key, _, value = found.group(1).partition("=")
+    return (
+        f"{key}={value}: these are several values. Add -m to run all of them, or write "
+        f"{key}=[{value}] for a list."
+    )
+
+
+def _twice(found: re.Match[str], words: Words) -> str:
+    return f"{found.group(1)}: it is in the configuration already. Leave out the +."
+
+
+def _absent(found: re.Match[str], words: Words) -> str:
+    path = found.group(1)
+    meant = nearest_path(path, leaves(_composed(words)))
+    return f"~{path}: there is no such key to remove.{_hint(meant)}"
+
+
+def _two_modes(found: re.Match[str], words: Words) -> str:
+    return "-m, --cfg and --info exclude each other. Give one of them."
+
+
+_PATTERNS = (
+    (r"Could not override '([^']+)'", _unknown_key),
+    (r"Ambiguous value for argument '([^']+)'", _several),
+    (r"Multiple values for ([\w/@]+)", _twice),
+    (r"An item is already at '([^']+)'", _twice),
+    (r"Could not delete.*?'([^']+)' does not exist", _absent),
+    (r"Only one of --run", _two_modes),
+)
+
+
+def _by_message(error: Exception, words: Words) -> str:
+    for pattern, explanation in _PATTERNS:
+        found = re.search(pattern, str(error))
+        if found is not None:
+            try:
+                return explanation(found, words)
+            except (HydraException, OmegaConfBaseException):  # the files themselves don't compose
+                break
+    return _last_resort(error, words)
+
+
+def _last_resort(error: Exception, words: Words) -> str:
+    """The innermost cause that says something, with the words it may be about."""
+    cause: BaseException = error
+    while cause.__cause__ is not None and str(cause.__cause__):
+        cause = cause.__cause__
+    if isinstance(cause, OmegaConfBaseException):
+        return explain_resolution(cause, words)
+    prefix = "" if isinstance(error, HydraException) else f"{type(cause).__name__}: "
+    given = " ".join(words.overrides) or "no overrides"
+    return f"{given}: {prefix}{_first_line(cause)}. Check these words."
+
+
+def _composed(words: Words) -> DictConfig:
+    """The configuration with the groups as chosen, without the values of the command line."""
+    from hydra import compose, initialize_config_module
+
+    from rlg.cli.composing.hydra_task import PACKAGE, user_folder
+
+    known = groups(words.config_dir)
+    used = composed_groups(words.config_dir, words.config_name)
+    choices = [f"{k}={v}" for k, v in _pairs(words) if k in used and v in known[k]]
+    with (
+        user_folder(words.config_dir),
+        initialize_config_module(PACKAGE, version_base="1.3"),
+    ):
+        return compose(words.config_name, overrides=choices)
+
+
+def _pairs(words: Words) -> list[tuple[str, str]]:
+    found = [word.partition("=") for word in words.overrides if "=" in word]
+    return [(key, value.strip("'\"")) for key, _, value in found]
+
+
+def _hint(meant: str | None) -> str:
+    return f" Did you mean {meant!r}?" if meant else ""
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+
+
+def _line(error: BaseException) -> str:
+    return " ".join(str(error).split()).rstrip(".")

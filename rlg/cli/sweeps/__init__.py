@@ -1,0 +1,1 @@
+"""Jobs and sweeps: planned, run, stopped, resumed, and shown in a table."""

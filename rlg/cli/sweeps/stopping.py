@@ -1,0 +1,135 @@
+"""Ctrl-C and SIGTERM during a sweep, with jobs in this process or in others.
+
+One signal to the sweep saves what runs and starts nothing more; a second one stops at once. Jobs in
+other processes get theirs from the sweep's process, so a worker that was only just started isn't
+hit, and not from the terminal, which would be the second one. If the sweep's process is killed, the
+kernel tells the workers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from rlg.cli.exits import INTERRUPTED
+from rlg.tracking import lock
+from rlg.tracking.sweeps.files import STOP, job_folders
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+PAUSE = 0.2  # seconds between looks for jobs that have just begun
+STDERR = 2
+NOTICE = b"rlg: stopping: jobs save and end; interrupt once more to stop at once\n"
+_PR_SET_PDEATHSIG = 1
+
+
+class Stopping:
+    """The sweep's side."""
+
+    def __init__(self) -> None:
+        self.requested = False
+        self._folder: Path | None = None
+        self._in_processes = False
+        self._closed = threading.Event()
+        self._before: dict[int, Any] = {}
+
+    def watch(self, folder: Path, *, in_processes: bool) -> None:
+        """From now on signals end the sweep in order."""
+        self._folder, self._in_processes = folder, in_processes
+        (folder / STOP).unlink(missing_ok=True)
+        if threading.current_thread() is threading.main_thread():
+            for number in SIGNALS:
+                self._before[number] = signal.signal(number, self._note)
+
+    def close(self) -> None:
+        self._closed.set()
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        self._before.clear()
+        if self._folder is not None:
+            (self._folder / STOP).unlink(missing_ok=True)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        if self.requested or not self._in_processes:
+            self.requested = True
+            raise KeyboardInterrupt
+        self.requested = True
+        os.write(STDERR, NOTICE)  # print is not for signal handlers
+        threading.Thread(target=self._tell, daemon=True).start()
+
+    def _tell(self) -> None:
+        """Asks every job that runs, once, and those that were just about to start."""
+        if self._folder is None:
+            return
+        (self._folder / STOP).touch()
+        told: set[int] = set()
+        while not self._closed.wait(PAUSE):
+            for folder in job_folders(self._folder):
+                pid = lock.owner(folder)
+                if pid is not None and pid not in told and pid in _children():
+                    told.add(pid)
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGTERM)
+
+
+class Worker:
+    """A job's side, where jobs run in processes of their own; one for each process."""
+
+    def __init__(self, parent: int) -> None:
+        self.stopped = False
+        self._in_job = False
+        self._is_child = os.getppid() == parent  # a cluster's scheduler has its own ways
+        self._parent = parent
+        if self._is_child:
+            os.setpgid(0, 0)  # a terminal's Ctrl-C goes to the sweep alone
+            ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+            self._end_with_parent()  # it may have died before the kernel knew whom to tell
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, self._note)
+
+    @contextmanager
+    def job(self, sweep: Path) -> Iterator[bool]:
+        """Whether a job may begin; inside, a signal is a KeyboardInterrupt unless a run saves."""
+        self._in_job = True
+        try:
+            yield not (self.stopped or (sweep / STOP).exists())
+        finally:
+            self._in_job = False
+            self._end_with_parent()
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        self.stopped = True
+        if self._in_job:
+            raise KeyboardInterrupt
+        self._end_with_parent()
+
+    def _end_with_parent(self) -> None:
+        """Nobody will ever send more work: joblib's workers would wait for it for good."""
+        if self._is_child and os.getppid() != self._parent:
+            sys.stdout.flush()
+            os._exit(INTERRUPTED)
+
+
+def share_threads(jobs: int) -> None:
+    """Gives this process its share of the cores, for whatever framework it loads next."""
+    cores = len(os.sched_getaffinity(0))
+    workers = jobs if jobs > 0 else max(1, cores + 1 + jobs)
+    share = str(max(1, cores // workers))
+    for name in ("OMP", "OPENBLAS", "MKL", "NUMBA", "TF_INTRAOP", "TF_INTEROP"):
+        tf, _, kind = name.partition("_")
+        key = f"TF_NUM_{kind}_THREADS" if kind else f"{tf}_NUM_THREADS"
+        os.environ.setdefault(key, share)
+
+
+def _children() -> set[int]:
+    import psutil
+
+    return {child.pid for child in psutil.Process().children()}

@@ -1,0 +1,243 @@
+"""Learning curves of runs, and their mean and spread over seeds.
+
+Nothing is smoothed or filled in unless it is asked for: a mean is drawn only where every seed of
+its group has a value, and single runs stay visible beside it.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rlg.errors import SpecError
+from rlg.graph.core.diagnose import suggestion
+from rlg.tracking.metrics import Row, read_metrics
+from rlg.tracking.status import Status
+from rlg.tracking.sweeps.rows import config_of, differing, flat
+
+Floats = NDArray[np.float64]
+METRIC = "eval/mean_reward"
+AXES = ("steps", "time", "frames")
+ELAPSED = "time/time_elapsed"  # seconds; where a run doesn't log them, they follow from its speed
+# Which key of a section names it, for `--group-by agent,env`.
+NAMES = ("type", "name")
+GRID = 200  # points of a mean whose runs were not logged at the same places
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """One metric of one run."""
+
+    run: Path
+    config: Mapping[str, Any]  # flat
+    x: Floats
+    y: Floats
+    measured: Floats | None = None  # what was logged, if `y` is smoothed
+
+    @property
+    def seed(self) -> Any:
+        return self.config.get("seed")
+
+    def at(self, x: Floats) -> Floats:
+        return np.interp(x, self.x, self.y)
+
+    def smoothed(self, points: int) -> Curve:
+        """The mean of up to this many last points, at each point."""
+        total = np.concatenate([[0.0], np.cumsum(self.y)])
+        end = np.arange(1, len(self.y) + 1)
+        start = np.maximum(0, end - points)
+        y = (total[end] - total[start]) / (end - start)
+        return replace(self, y=y, measured=self.values)
+
+    @property
+    def values(self) -> Floats:
+        """As they were logged."""
+        return self.y if self.measured is None else self.measured
+
+
+@dataclass(frozen=True, slots=True)
+class CurveGroup:
+    """Curves that belong together, such as the seeds of one configuration."""
+
+    label: str
+    curves: tuple[Curve, ...]
+
+    @property
+    def count(self) -> int:
+        return len(self.curves)
+
+    @property
+    def has_distinct_seeds(self) -> bool:
+        return len({str(curve.seed) for curve in self.curves}) == self.count
+
+    def mean(self) -> tuple[Floats, Floats, Floats]:
+        """x, mean and standard deviation (of a sample), where all curves have values."""
+        first = max(curve.x[0] for curve in self.curves)
+        last = min(curve.x[-1] for curve in self.curves)
+        places = {tuple(curve.x[(curve.x >= first) & (curve.x <= last)]) for curve in self.curves}
+        x = np.array(places.pop()) if len(places) == 1 else np.linspace(first, last, GRID)
+        if first > last:
+            x = np.zeros(0)
+        values = np.stack([curve.at(x) for curve in self.curves])
+        spread = values.std(axis=0, ddof=1) if self.count > 1 else np.zeros_like(x)
+        return x, values.mean(axis=0), spread
+
+    def last(self) -> tuple[float, float | None]:
+        """Mean and standard deviation of the last values of the curves."""
+        values = np.array([curve.values[-1] for curve in self.curves])
+        return float(values.mean()), float(values.std(ddof=1)) if self.count > 1 else None
+
+    def best(self) -> float:
+        """The mean over the curves of their highest values."""
+        return float(np.mean([curve.values.max() for curve in self.curves]))
+
+
+def runs_in(folders: Iterable[Path]) -> list[Path]:
+    """Run folders, given as such or anywhere below the given ones; each once."""
+    found: dict[Path, None] = {}
+    for folder in folders:
+        paths = sorted(folder.rglob("metrics.jsonl"), key=_natural) if folder.is_dir() else []
+        if not paths:
+            raise SpecError(
+                f"{folder}: no run with metrics in it. Give folders that `rlg train` named."
+            )
+        found.update((path.parent, None) for path in paths)
+    return list(found)
+
+
+def read_curves(runs: Sequence[Path], metric: str, axis: str) -> tuple[list[Curve], list[Path]]:
+    """Curves of those runs that logged the metric, and the others."""
+    curves, without = [], []
+    tags: dict[str, None] = {}
+    for run in runs:
+        rows = read_metrics(run / "metrics.jsonl")
+        tags.update((tag, None) for row in rows for tag in row if tag != "step")
+        points = [(row["step"], row[metric]) for row in rows if metric in row]
+        points = [(step, value) for step, value in points if np.isfinite(value)]
+        if not points:
+            without.append(run)
+            continue
+        steps = np.array([step for step, _ in points], float)
+        x = steps if axis == "steps" else _converted(run, rows, steps, axis)
+        values = np.array([value for _, value in points], float)
+        curves.append(Curve(run, flat(config_of(run)), x, values))
+    if not curves:
+        raise SpecError(f"--metric {metric}: no run has logged it.{suggestion(metric, tags)}")
+    return curves, without
+
+
+def grouped(curves: Sequence[Curve], by: Sequence[str] | None) -> list[CurveGroup]:
+    """Groups by these keys, or by everything but the seed in which the runs differ."""
+    configs = [curve.config for curve in curves]
+    keys = _differing(configs) if by is None else [_key(name, configs) for name in by]
+    found: dict[tuple[str, ...], list[Curve]] = {}
+    for curve in curves:
+        values = tuple(_text(curve.config.get(key)) for key in keys)
+        found.setdefault(values, []).append(curve)
+    return [
+        CurveGroup(_label(keys, values, curves), tuple(members))
+        for values, members in sorted(found.items(), key=lambda item: _order(item[0]))
+    ]
+
+
+def _differing(configs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """All but the seed, and but keys that only one of several types of a section has."""
+    keys = [key for key in differing(configs) if key != "seed"]
+    everywhere = set.intersection(*(set(config) for config in configs))
+    return [
+        key for key in keys if key in everywhere or f"{key.rpartition('.')[0]}.type" not in keys
+    ]
+
+
+def _key(name: str, configs: Sequence[Mapping[str, Any]]) -> str:
+    known = dict.fromkeys(key for config in configs for key in config)
+    for key in (name, *(f"{name}.{last}" for last in NAMES)):
+        if key in known:
+            return key
+    sections = {key.partition(".")[0] for key in known}
+    raise SpecError(
+        f"--group-by {name}: the runs have no such key.{suggestion(name, [*known, *sections])}"
+    )
+
+
+def _label(keys: Sequence[str], values: Sequence[str], curves: Sequence[Curve]) -> str:
+    if keys:
+        return ", ".join(f"{_short(key)}={value}" for key, value in zip(keys, values, strict=True))
+    config = curves[0].config
+    return (
+        " ".join(str(config[key]) for key in ("agent.type", "env.name") if key in config) or "runs"
+    )
+
+
+def _short(key: str) -> str:
+    """`backend.type` is `backend` in a legend; other keys keep their last word."""
+    section, _, last = key.rpartition(".")
+    return section if section and last in NAMES else last or key
+
+
+def _text(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _order(values: Sequence[str]) -> list[tuple[bool, float, str]]:
+    """Numbers by size, then words."""
+    found = []
+    for value in values:
+        try:
+            found.append((False, float(value), ""))
+        except ValueError:
+            found.append((True, 0.0, value))
+    return found
+
+
+def _converted(run: Path, rows: Sequence[Row], steps: Floats, axis: str) -> Floats:
+    at, values = _frames(rows) if axis == "frames" else _seconds(run, rows)
+    if not at:
+        raise SpecError(
+            f"--x {axis}: {run} has not logged it. Use --x steps, or log it: logger.interval=..."
+        )
+    # Before the first and after the last line at the speed between them.
+    known = np.array([0.0, *at])
+    found: Floats = np.interp(steps, known, np.array([0.0, *values]))
+    beyond = steps > known[-1]
+    found[beyond] = values[-1] + (steps[beyond] - at[-1]) * values[-1] / at[-1]
+    return found
+
+
+def _frames(rows: Sequence[Row]) -> tuple[list[float], list[float]]:
+    pairs = [(row["step"], row["time/frames"]) for row in rows if row.get("time/frames")]
+    return [float(step) for step, _ in pairs], [float(value) for _, value in pairs]
+
+
+def _seconds(run: Path, rows: Sequence[Row]) -> tuple[list[float], list[float]]:
+    """Seconds of training by step; those between an interruption and its resume don't count."""
+    pairs = [(row["step"], row[ELAPSED]) for row in rows if ELAPSED in row]
+    if pairs:
+        return [float(step) for step, _ in pairs], [float(value) for _, value in pairs]
+    path = run / "status.json"
+    notes = Status.read(path).resumed_from if path.exists() else ()
+    resumes = sorted({int(note["step"]) for note in notes})
+    at: list[float] = []
+    found: list[float] = []
+    for row in rows:
+        speed = row.get("time/fps")
+        if not speed:
+            continue
+        index = bisect.bisect_left(resumes, row["step"])
+        first = resumes[index - 1] if index else 0
+        before = float(np.interp(first, [0.0, *at], [0.0, *found]))
+        at.append(float(row["step"]))
+        found.append(before + (row["step"] - first) / speed)
+    return at, found
+
+
+def _natural(path: Path) -> list[tuple[bool, int, str]]:
+    return [
+        (not part.isdecimal(), int(part) if part.isdecimal() else 0, part) for part in path.parts
+    ]

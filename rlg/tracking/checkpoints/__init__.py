@@ -1,0 +1,1 @@
+"""Checkpoints: written aside and moved in place, checked when they are read."""

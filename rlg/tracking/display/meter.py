@@ -1,0 +1,109 @@
+"""Rates and the time that is left, from the figures of two moments."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from rlg.tracking.display import readable
+from rlg.tracking.display.figures import Evaluated, Figures, MemoryFill
+
+Clock = Callable[[], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Figures with what the clock makes of them."""
+
+    figures: Figures
+    elapsed: float = 0.0
+    left: float | None = None
+    steps_rate: float | None = None
+    updates_rate: float | None = None
+    worker_rates: Mapping[str, float | None] = field(default_factory=dict)
+
+    def pairs(self) -> list[tuple[str, str]]:
+        """Names and values of everything that is known, in the order of reading."""
+        known = self.figures
+        frames = known.frames_per_step
+        rate = self.steps_rate
+        memory = known.memory
+        found = [
+            ("reward", _decimal(known.reward)),
+            ("length", _decimal(known.length)),
+            ("last eval", _evaluated(known.last_evaluation)),
+            ("best eval", _evaluated(known.best_evaluation)),
+            ("steps/s", readable.rate(rate)),
+            ("updates/s", readable.rate(self.updates_rate)),
+            ("frames/s", readable.rate(rate and rate * frames) if frames > 1 else None),
+            ("trained", None if known.trained is None else f"{known.trained:.2f} per sample"),
+            ("memory", None if memory is None else _fill(memory)),
+            ("epsilon", None if known.epsilon is None else f"{known.epsilon:.3f}"),
+            ("loss", None if known.loss is None else readable.small(known.loss)),
+            ("episodes", readable.count(known.episodes) if known.episodes else None),
+        ]
+        return [(name, value) for name, value in found if value is not None]
+
+    def line(self) -> str:
+        """Everything in one line of plain text."""
+        known = self.figures
+        words = [f"step {known.steps:,}/{known.total:,} ({known.percent}%)"]
+        words += [f"{name} {value}" for name, value in self.pairs()]
+        words.append(f"elapsed {readable.duration(self.elapsed)}")
+        words.append(f"ETA {readable.duration(self.left)}")
+        return "  ".join(words)
+
+
+class Meter:
+    """Rates are those of the last `window` seconds; the time left goes by the mean of the run."""
+
+    def __init__(self, first: Figures, clock: Clock, window: float = 0.0) -> None:
+        self._clock = clock
+        self._window = window
+        self._first = (clock(), first)
+        self._seen = deque([self._first])
+
+    def read(self, figures: Figures) -> Reading:
+        """What to show now; later rates count from here, or from as far back as the window."""
+        now = self._clock()
+        while len(self._seen) > 1 and now - self._seen[1][0] >= self._window:
+            self._seen.popleft()
+        since, before = self._seen[0]
+        self._seen.append((now, figures))
+        started, first = self._first
+        elapsed, done = now - started, figures.steps - first.steps
+        remaining = max(0, figures.total - figures.steps)
+        left = 0.0 if not remaining else remaining * elapsed / done if done > 0 else None
+        workers = {
+            name: _per_second(
+                worker.get("steps", 0) - before.workers.get(name, {}).get("steps", 0), now - since
+            )
+            for name, worker in figures.workers.items()
+        }
+        return Reading(
+            figures,
+            elapsed,
+            left,
+            _per_second(figures.steps - before.steps, now - since),
+            _per_second(figures.updates - before.updates, now - since),
+            workers,
+        )
+
+
+def _per_second(number: float, seconds: float) -> float | None:
+    return number / seconds if seconds > 0 else None
+
+
+def _decimal(number: float | None) -> str | None:
+    return None if number is None else f"{number:.1f}"
+
+
+def _evaluated(evaluation: Evaluated | None) -> str | None:
+    if evaluation is None:
+        return None
+    return f"{evaluation[1]:.1f} at {readable.count(evaluation[0])}"
+
+
+def _fill(memory: MemoryFill) -> str:
+    return f"{readable.count(memory.records)}, {memory.percent}% of {readable.size(memory.nbytes)}"

@@ -1,0 +1,152 @@
+"""The live display as rich draws it: a panel that fits into the terminal, whatever its size.
+
+What matters most comes first; workers and the course of the reward give way in low terminals, the
+second column of figures in narrow ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from rich.console import Console, ConsoleOptions, Group, RenderableType
+from rich.panel import Panel
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from rlg.tracking.display import readable
+from rlg.tracking.display.figures import Title
+from rlg.tracking.display.meter import Reading
+from rlg.tracking.display.trail import Trail
+
+HINT = "Ctrl-C saves and stops"
+WIDEST = 100
+_TWO_COLUMNS_FROM = 72  # columns
+_FRAME = 4  # columns of border and padding
+_SHORTEST_BAR = 6  # columns
+_BORDER, _BAR = 2, 1  # rows
+
+
+def draw(
+    console: Console, title: Title, reading: Reading, trail: Trail, phase: str = ""
+) -> RenderableType:
+    """The panel for this console, as wide and high as it is now."""
+    options = console.options
+    # One row stays free: a terminal that is full would scroll with every frame.
+    rows = console.height - 1 - _BORDER - _BAR
+    width = min(console.width, WIDEST)
+    inner = width - _FRAME
+    parts: list[RenderableType] = [_progress(reading, inner)]
+    if title.folder and rows > 8:
+        parts.append(Text(_end_of(title.folder, inner, options), style="dim", no_wrap=True))
+        rows -= 1
+    figures, used = _figures(reading, width, rows)
+    parts.append(figures)
+    rows -= used
+    if rows >= 1 and not options.ascii_only and len(trail.means) > 1:
+        parts.append(_course(trail, inner))
+        rows -= 1
+    if rows >= 3:
+        parts.append(_workers(reading, rows - 1))
+    return Panel(
+        Group(*parts),
+        title=_title(title, phase, options),
+        title_align="left",
+        subtitle=Text(HINT, style="dim"),
+        subtitle_align="left",
+        width=width,
+        border_style="cyan",
+    )
+
+
+def _title(title: Title, phase: str, options: ConsoleOptions) -> Text:
+    dot = " - " if options.ascii_only else " · "
+    words = [f"{title.agent} on {title.env}", title.backend, f"seed {title.seed}"]
+    text = Text(dot.join(word for word in words if word), style="bold")
+    return text.append(f"{dot}{phase}", style="yellow") if phase else text
+
+
+def _progress(reading: Reading, width: int) -> Table:
+    """The bar, and beside it how far the run is and how long it takes."""
+    known = reading.figures
+    percent = f"{known.percent}%"
+    steps = f"{readable.count(known.steps)}/{readable.count(known.total)}"
+    left = f"{readable.duration(reading.left)} left"
+    times = f"{readable.duration(reading.elapsed)} elapsed, {left}"
+    # As much as leaves room for a bar.
+    choices = [[percent, steps, times], [percent, steps, left], [percent, left], [percent]]
+    rooms = [width - sum(len(word) + 1 for word in words) for words in choices]
+    words, room = next(
+        (pair for pair in zip(choices, rooms, strict=True) if pair[1] >= _SHORTEST_BAR),
+        (choices[-1], _SHORTEST_BAR),
+    )
+    table = Table.grid(padding=(0, 1))
+    for _ in range(1 + len(words)):
+        table.add_column(no_wrap=True)
+    bar = ProgressBar(total=max(1, known.total), completed=known.steps, width=room)
+    table.add_row(bar, Text(words[0], style="bold"), *(Text(w, style="dim") for w in words[1:]))
+    return table
+
+
+def _figures(reading: Reading, width: int, rows: int) -> tuple[Table, int]:
+    """Names and values in two columns, or in one; and the rows that they take."""
+    pairs = reading.pairs()
+    columns = 2 if width >= _TWO_COLUMNS_FROM else 1
+    per_column = min(max(0, rows), -(-len(pairs) // columns))
+    table = Table.grid(padding=(0, 2), expand=True)
+    for _ in range(columns):
+        table.add_column(style="dim", no_wrap=True, width=max(len(name) for name, _ in pairs))
+        table.add_column(no_wrap=True, ratio=1)
+    cells = [cell for pair in pairs[: per_column * columns] for cell in pair]
+    for start in range(0, len(cells), 2 * columns):
+        table.add_row(*cells[start : start + 2 * columns])
+    return table, per_column
+
+
+def _course(trail: Trail, width: int) -> Text:
+    means = trail.means
+    low, high = f"{min(means):.1f} ", f" {max(means):.1f}"
+    name = "reward so far  "
+    bars = trail.bars(max(1, width - len(name) - len(low) - len(high)))
+    return Text.assemble((name, "dim"), low, (bars, "green"), high, no_wrap=True)
+
+
+def _workers(reading: Reading, rows: int) -> Table:
+    workers = reading.figures.workers
+    names = list(dict.fromkeys(name for worker in workers.values() for name in worker))
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("worker", no_wrap=True)
+    for name in names:
+        table.add_column(name, justify="right", no_wrap=True)
+        if name == "steps":
+            table.add_column("steps/s", justify="right", no_wrap=True)
+    hidden = len(workers) - rows
+    shown = list(workers.items())[: rows - 1 if hidden > 0 else rows]
+    for worker, figures in shown:
+        table.add_row(worker, *_cells(figures, names, reading.worker_rates.get(worker)))
+    if hidden > 0:
+        table.add_row(f"+ {len(workers) - len(shown)} more")
+    return table
+
+
+def _cells(figures: Mapping[str, float], names: Sequence[str], rate: float | None) -> list[str]:
+    cells: list[str] = []
+    for name in names:
+        cells.append(_number(figures.get(name)))
+        if name == "steps":
+            cells.append(readable.rate(rate))
+    return cells
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return readable.NONE
+    return readable.count(value) if isinstance(value, int) else f"{value:.4g}"
+
+
+def _end_of(text: str, width: int, options: ConsoleOptions) -> str:
+    """The end of a path says more than its beginning."""
+    if len(text) <= width:
+        return text
+    dots = "..." if options.ascii_only else "…"
+    return dots + text[len(dots) - width :]

@@ -1,0 +1,1 @@
+"""What a sweep leaves behind, and what can be read from it."""

@@ -1,0 +1,209 @@
+"""A sweep in rows: the state and the figures of each job, and means over seeds.
+
+Everything is read from files, so it is the same for sweeps that run, were killed, or are done.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from rlg.errors import SpecError
+from rlg.tracking import lock
+from rlg.tracking.status import Status
+from rlg.tracking.sweeps.files import Job, Plan, is_running, is_sweep, job_folders, seconds_between
+
+DONE, FAILED, RUNNING = "done", "failed", "running"
+INTERRUPTED, KILLED, WAITING, MISSING = "interrupted", "killed", "waiting", "not started"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One job as a table shows it; rewards are mean rewards of evaluations."""
+
+    job: Job
+    folder: Path
+    state: str
+    steps: int = 0
+    last: float | None = None
+    best: float | None = None
+    seconds: float | None = None
+    error: str | None = None
+    exit_code: int | None = None
+
+    @property
+    def objective(self) -> float | None:
+        """What sweepers get: the last evaluation of a run that is done."""
+        return self.last if self.state == DONE else None
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Jobs that differ in nothing but the seed."""
+
+    values: tuple[str, ...]
+    rewards: tuple[float, ...]  # last evaluations of those that are done
+    count: int  # of all its jobs
+
+    @property
+    def mean(self) -> float:
+        return statistics.fmean(self.rewards)
+
+    @property
+    def std(self) -> float | None:
+        """Of a sample; none of a single run."""
+        return statistics.stdev(self.rewards) if len(self.rewards) > 1 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """All rows of a sweep's folder, the best first, those without a result last."""
+
+    folder: Path
+    rows: tuple[Row, ...]
+    running: bool = False
+    plan: Plan | None = None
+    groups: tuple[Group, ...] = field(default=())
+
+    @property
+    def best(self) -> Row | None:
+        return next((row for row in self.rows if row.objective is not None), None)
+
+    def of_state(self, *states: str) -> list[Row]:
+        rows = [row for row in self.rows if row.state in states]
+        return sorted(rows, key=lambda row: row.job.number)
+
+
+def read_sweep(folder: Path) -> Sweep:
+    """What a sweep's folder says."""
+    folders = job_folders(folder) if folder.is_dir() else []
+    if not folders and not is_sweep(folder):
+        raise SpecError(
+            f"{folder}: no sweep's folder. Give the one that `rlg train -m` named, such as "
+            "multirun/2030-01-31/12-00-00."
+        )
+    plan = Plan.read(folder) if (folder / "sweep.json").is_file() else None
+    running = is_running(folder)
+    jobs = {} if plan is None else {folder / job.folder: job for job in plan.jobs}
+    for path in folders:
+        jobs[path] = Job.read(path) or jobs.get(path) or _unrecorded(path, len(jobs))
+    if any(not job.values for job in jobs.values()):
+        jobs = _compared(jobs)
+    rows = [_row(job, path, running) for path, job in jobs.items()]
+    down = plan is not None and plan.direction == "minimize"
+    return Sweep(folder, tuple(_sorted(rows, down)), running, plan, tuple(_groups(rows, down)))
+
+
+def state_of(folder: Path) -> tuple[str, Status | None]:
+    """The state of one run; a run without its process is `killed`."""
+    if not (folder / "status.json").exists():
+        return MISSING, None
+    status = Status.read(folder / "status.json")
+    if status.state == RUNNING and lock.owner(folder) is None:
+        return KILLED, status
+    return status.state, status
+
+
+def _row(job: Job, path: Path, running: bool) -> Row:
+    state, status = state_of(path)
+    if status is None:
+        return Row(job, path, WAITING if running else MISSING)
+    return Row(
+        job,
+        path,
+        state,
+        status.steps,
+        _reward(status.last_evaluation),
+        _reward(status.best_evaluation),
+        _seconds(job, status),
+        status.error,
+        status.exit_code,
+    )
+
+
+def _reward(evaluation: Mapping[str, Any] | None) -> float | None:
+    return None if evaluation is None else float(evaluation["mean_reward"])
+
+
+def _seconds(job: Job, status: Status) -> float | None:
+    """Of all attempts, without the pauses between them."""
+    if job.attempt is None and job.seconds:
+        return job.seconds
+    first = job.attempt or status.started
+    return job.seconds + max(0.0, seconds_between(first, status.updated)) if first else None
+
+
+def _sorted(rows: Iterable[Row], down: bool) -> list[Row]:
+    def order(row: Row) -> tuple[bool, float, int]:
+        value = row.objective
+        sign = 1 if down else -1
+        return (value is None, 0.0 if value is None else sign * value, row.job.number)
+
+    return sorted(rows, key=order)
+
+
+def _groups(rows: Sequence[Row], down: bool) -> list[Group]:
+    """Where seeds were swept; the best mean first."""
+    found: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        values = tuple(word for word in row.job.values if not word.startswith("seed="))
+        found.setdefault(values, []).append(row)
+    groups = [
+        Group(values, tuple(r.objective for r in members if r.objective is not None), len(members))
+        for values, members in found.items()
+        if any(word.startswith("seed=") for row in members for word in row.job.values)
+    ]
+    sign = 1 if down else -1
+    return sorted(groups, key=lambda g: (not g.rewards, sign * g.mean if g.rewards else 0.0))
+
+
+def _unrecorded(path: Path, count: int) -> Job:
+    number = int(path.name) if path.name.isdecimal() else count
+    return Job(number, path.name)
+
+
+def _compared(jobs: Mapping[Path, Job]) -> dict[Path, Job]:
+    """Jobs of an unknown origin: what differs between their configurations is their values."""
+    configs = {path: flat(config_of(path)) for path in jobs}
+    known = [config for config in configs.values() if config]
+    keys = differing(known)
+    found = {}
+    for path, job in jobs.items():
+        values = tuple(f"{key}={configs[path][key]}" for key in keys if key in configs[path])
+        found[path] = job if job.values else Job(**{**_fields(job), "values": values})
+    return found
+
+
+def _fields(job: Job) -> dict[str, Any]:
+    return {name: getattr(job, name) for name in Job.__slots__}
+
+
+def config_of(run: Path) -> dict[str, Any]:
+    """A run's configuration; empty where there is none."""
+    try:
+        content = yaml.safe_load((run / "config.yaml").read_text(encoding="utf-8"))
+    except (OSError, yaml.YAMLError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Values by dotted path."""
+    found: dict[str, Any] = {}
+    for key, value in config.items():
+        if isinstance(value, Mapping) and value:
+            found |= flat(value, f"{prefix}{key}.")
+        else:
+            found[f"{prefix}{key}"] = value
+    return found
+
+
+def differing(configs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Paths whose values are not equal in all, in order of appearance."""
+    keys = dict.fromkeys(key for config in configs for key in config)
+    return [key for key in keys if len({repr(config.get(key)) for config in configs}) > 1]
