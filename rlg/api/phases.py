@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Literal
 
-from rlg.errors import RLGError
+from rlg.errors import ExecutionError, RLGError
 
 Phase = Literal["preparing", "running"]
 _MARK = "_rlg_phase"
@@ -25,6 +25,13 @@ def phase(name: Phase) -> Iterator[None]:
         if phase_of(error) is None:
             setattr(error, _MARK, name)
         raise
+    except SystemExit as stop:  # an environment's or a plugin's: nobody would say why the run ended
+        failure = ExecutionError(
+            f"something in the run called sys.exit({stop.code!r}). Raise an error there instead; "
+            "--traceback shows where it is."
+        )
+        setattr(failure, _MARK, name)
+        raise failure from stop
 
 
 def phase_of(error: BaseException) -> Phase | None:

@@ -115,7 +115,13 @@ def _config_of(path: Path | str) -> dict[str, Any]:
     folder = RunFolder(path)
     if not folder.status_file.exists():
         raise SpecError(f"{path}: no run folder. Give the folder that `rlg train` named.")
-    config: dict[str, Any] = yaml.safe_load(folder.read_config())
+    try:
+        config = yaml.safe_load(folder.read_config())
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        line = " ".join(str(error).split())
+        raise SpecError(f"{folder.config}: it can't be read: {line}") from None
+    if not isinstance(config, dict):
+        raise SpecError(f"{folder.config}: it holds no configuration. Is it a run folder?")
     return config
 
 

@@ -6,6 +6,7 @@ never of the clock: N steps equal N/2 steps, a kill, a resume and N/2 steps, bit
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -19,6 +20,7 @@ from rlg.api.figures import figures_of, nbytes_of_memory, title_of
 from rlg.api.picture import draw_run
 from rlg.api.summaries import are_wanted, write_histograms, write_scalars
 from rlg.envs import make_env
+from rlg.errors import ExecutionError
 from rlg.execution.local import Iteration, ReplayLoop
 from rlg.graph.core.randomness import key_of
 from rlg.tracking.checkpoints.store import CheckpointStore
@@ -192,6 +194,13 @@ class Session:
         self.episodes.add(iteration.returns, iteration.lengths)
         self.latest = iteration.train or self.latest
         for name, value in iteration.train.items():
+            if name.endswith("loss") and not math.isfinite(value):
+                # The weights are lost: what would be saved and evaluated from here on is noise.
+                raise ExecutionError(
+                    f"{name} is {value} at step {self.steps}. Lower optimizer.learning_rate or set "
+                    "optimizer.max_grad_norm; if it goes on, look for NaN in the environment's "
+                    "observations and rewards."
+                )
             total = self._train.setdefault(name, [0.0, 0])
             total[0] += value
             total[1] += 1

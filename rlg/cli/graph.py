@@ -49,8 +49,10 @@ def graph(
     overrides, named = _take_api(words.overrides, api, plan=plan)
     config = _config(words, overrides)
     from rlg.api.graphing import built_graph
+    from rlg.cli.waiting import beginning, waiting
 
-    executor = built_graph(config)
+    with waiting(beginning(config)):
+        executor = built_graph(config)
     try:
         if text:
             from rlg.graph.drawing import text_tree

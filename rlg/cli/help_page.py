@@ -15,8 +15,19 @@ PARTS: dict[str, tuple[str, ...]] = {
 }
 
 
+class StoppedError(Exception):
+    """Ctrl-C where there was nothing to save."""
+
+
 class Commands(TyperGroup):
     """Prints commands in parts; typer's own panels would need rich."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Runs a command; typer would make an exit code of Ctrl-C without a word."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as stop:
+            raise StoppedError from stop
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         lines = {

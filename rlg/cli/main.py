@@ -16,17 +16,19 @@ from rlg.cli import plot as plotting
 from rlg.cli import train as training
 from rlg.cli.component import command as checking
 from rlg.cli.exits import DONE, INTERRUPTED, report
-from rlg.cli.help_page import Commands
+from rlg.cli.help_page import Commands, StoppedError
 from rlg.cli.sweeps import command as sweeps
 from rlg.errors import SpecError
 
 TRACEBACK = "--traceback"
+WORDS = "[OPTIONS] [words]..."  # of commands whose words Hydra reads
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]  # typer brings its own click, or not
 
 app = typer.Typer(
     name="rlg",
     cls=Commands,
     add_completion=False,
+    context_settings={"help_option_names": ["--help", "-h"]},
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # rich would double the time to print a help page
 )
@@ -42,14 +44,14 @@ def rlg(
     """Reinforcement learning from components, on PyTorch and TensorFlow."""
 
 
-app.command(context_settings=training.CONTEXT)(training.train)
+app.command(context_settings=training.CONTEXT, options_metavar=WORDS)(training.train)
 app.command()(sweeps.sweep)
 app.command()(plotting.plot)
 app.command()(runs.resume)
 app.command("eval")(runs.evaluate)
 app.command("list")(listing.list_)
-app.command(context_settings=config_view.CONTEXT)(config_view.config)
-app.command(context_settings=graph.CONTEXT)(graph.graph)
+app.command(context_settings=config_view.CONTEXT, options_metavar=WORDS)(config_view.config)
+app.command(context_settings=graph.CONTEXT, options_metavar=WORDS)(graph.graph)
 app.command()(doctor.doctor)
 app.command()(completion.completion)
 app.command("test-component")(checking.check)
@@ -65,7 +67,7 @@ def main(words: Sequence[str] | None = None) -> int:
         return _run(given, shows_all)
     except _UsageError as error:
         return report(_usage(error), shows_all=shows_all)
-    except (KeyboardInterrupt, typer.Abort):
+    except (KeyboardInterrupt, StoppedError, typer.Abort):
         print("rlg: interrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:  # nobody reads any more: `rlg train --cfg job | head`
@@ -103,6 +105,7 @@ def _usage(error: Exception) -> SpecError:
     text = error.format_message() if hasattr(error, "format_message") else str(error)
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "rlg"
+    where = "" if command == "rlg" else f"{command}: "
     return SpecError(
-        f"{command}: {text}{'' if text.endswith(('.', '?')) else '.'} See {command} --help."
+        f"{where}{text}{'' if text.endswith(('.', '?')) else '.'} See {command} --help."
     )

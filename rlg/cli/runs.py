@@ -30,9 +30,15 @@ def resume(
 
     changes = changes_of(folder, overrides or [], config_dir)
     from rlg.api.run import resume as go_on
-    from rlg.cli.summary import print_outcome
+    from rlg.cli.summary import print_failure, print_outcome
+    from rlg.cli.waiting import waiting
 
-    outcome = go_on(folder, checkpoint=step, changes=changes)
+    try:
+        with waiting("loading the run..."):
+            outcome = go_on(folder, checkpoint=step, changes=changes)
+    except Exception as error:
+        print_failure(folder, error)
+        raise
     print_outcome(outcome)
     return outcome.exit_code
 
@@ -47,18 +53,27 @@ def evaluate(
     step = _step(checkpoint)
     from rlg.api.run import evaluate_run
     from rlg.cli.summary import describe
+    from rlg.cli.waiting import waiting
 
-    print(describe(evaluate_run(folder, episodes=episodes, checkpoint=step)))
+    with waiting(f"playing {episodes} episodes..."):
+        found = evaluate_run(folder, episodes=episodes, checkpoint=step)
+    print(describe(found))
     return 0
 
 
 def check_run(folder: Path) -> None:
     """Refuses a folder without a run."""
     if not (folder / "config.yaml").is_file() or not (folder / "status.json").is_file():
-        raise SpecError(
-            f"{folder}: no run folder, it has no config.yaml and status.json. Give the folder that "
-            "`rlg train` named, such as outputs/2030-01-31/12-00-00_dqn_cartpole_s0."
+        depths = ("*", "*/*", "*/*/*")  # a sweep, a day, all of outputs or multirun
+        found = [path.parent for depth in depths for path in folder.glob(f"{depth}/status.json")]
+        newest = max(found, key=lambda path: path.stat().st_mtime, default=None)
+        wanted = (
+            "Give the folder that `rlg train` named, such as "
+            "outputs/2030-01-31/12-00-00_dqn_cartpole_s0."
+            if newest is None
+            else f"Give one of the {len(found)} runs in it; the newest is {newest}."
         )
+        raise SpecError(f"{folder}: no run folder, it has no config.yaml and status.json. {wanted}")
 
 
 def _step(name: str | None) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,9 @@ if TYPE_CHECKING:
     from rlg.api.run import Outcome
     from rlg.cli.sweeps.job_folder import Kept
 
+from rlg.api.phases import phase_of
 from rlg.cli.exits import INTERRUPTED
+from rlg.errors import RLGError
 
 
 def print_outcome(outcome: Outcome) -> None:
@@ -20,6 +23,24 @@ def print_outcome(outcome: Outcome) -> None:
     for line in outcome.skipped:
         print(f"skipped a broken checkpoint: {line}")
     print("\n".join(lines(outcome)), flush=True)
+
+
+def print_failure(folder: Path, error: Exception) -> None:
+    """Prints where a run that failed midway has left what it has, and how to go on with it."""
+    if isinstance(error, RLGError) and phase_of(error) != "running":
+        return  # refused; or the folder is another's
+    from rlg.tracking.checkpoints.store import CheckpointStore
+    from rlg.tracking.folder import RunFolder
+
+    run = RunFolder(folder)
+    if not run.config.exists() or not run.checkpoints.is_dir():
+        return
+    steps = CheckpointStore(run.checkpoints, read_only=True).steps()
+    name = shlex.quote(short(folder))
+    print(f"results:    {name}")
+    if steps:
+        print(f"resume:     rlg resume {name}  # from step {steps[-1]:,}")
+    sys.stdout.flush()
 
 
 def print_job(job: str, outcome: Outcome) -> None:

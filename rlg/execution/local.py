@@ -74,7 +74,7 @@ class ReplayLoop:
         if learner.is_ready:
             notes = [learner.update() for _ in range(learner.gradient_steps)]
             iteration.train = {
-                f"train/{name}": float(np.mean([np.mean(np.abs(note[name])) for note in notes]))
+                f"train/{name}": float(np.mean(np.abs([note[name] for note in notes])))
                 for name in notes[0]
             }
         return iteration

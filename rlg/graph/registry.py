@@ -203,25 +203,38 @@ def make(spec: Any, **defaults: Any) -> Any:
         )
     cls = component_class(name)
     settings = {key: words.pop(key) for key in _SETTINGS if key in words}
-    arguments = {**_accepted(cls, defaults), **words}
-    _check(name, cls, arguments)
+    known = parameters_of(cls)
+    fitting = {key: value for key, value in defaults.items() if key in known}
+    arguments = {**fitting, **words}
+    _check(name, known, arguments)
     component = cls(**arguments)
     return component.configure(**settings) if settings else component
 
 
-def parameters_of(cls: type[Component]) -> dict[str, inspect.Parameter]:
-    """The constructor's arguments: config key = constructor argument = attribute."""
-    found = inspect.signature(cls).parameters
-    return {name: p for name, p in found.items() if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)}
+def parameters_of(cls: type) -> dict[str, inspect.Parameter]:
+    """The constructor's arguments, with those that `**options` hands to base classes.
+
+    Config key = constructor argument = attribute.
+    """
+    found: dict[str, inspect.Parameter] = {}
+    for owner in cls.__mro__:
+        if "__init__" not in vars(owner):
+            continue
+        init = vars(owner)["__init__"]
+        try:
+            signature = inspect.signature(init, eval_str=True)
+        except NameError:  # a plugin's annotation that exists for type checkers only
+            signature = inspect.signature(init)
+        own = list(signature.parameters.values())[1:]
+        for p in own:
+            if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
+                found.setdefault(p.name, p)
+        if not any(p.kind == p.VAR_KEYWORD for p in own):
+            break
+    return found
 
 
-def _accepted(cls: type[Component], defaults: Mapping[str, Any]) -> dict[str, Any]:
-    known = parameters_of(cls)
-    return {name: value for name, value in defaults.items() if name in known}
-
-
-def _check(name: str, cls: type[Component], arguments: Mapping[str, Any]) -> None:
-    known = parameters_of(cls)
+def _check(name: str, known: Mapping[str, inspect.Parameter], arguments: Mapping[str, Any]) -> None:
     for key in arguments:
         if key not in known:
             raise SpecError(

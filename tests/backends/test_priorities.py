@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -87,6 +88,29 @@ def test_without_kernels_it_is_the_same_to_the_last_bit(sets, batch, shares):
     np.testing.assert_array_equal(other["sums"], sums)
     np.testing.assert_array_equal(other["mins"], mins)
     np.testing.assert_array_equal(found, ops.priority_find(sums, np.array(shares)))
+
+
+def test_updates_draws_and_errors_without_kernels_are_the_same_too():
+    ops = NumpyOps()
+    trees = [tree_of(ops, [(0, 1.0), (2, 2.0), (5, 3.0)], 3) for _ in range(2)]
+    rows, values = np.array([2, 3, 2, 5]), np.array([4.0, 7.0, 0.5, 6.0])
+    ops.priority_set(*trees[0], rows, values, True)
+    priorities.set_by_levels(ops, *trees[1], rows, values, True)
+    for sums, mins in trees:
+        checked(sums, mins, naive([(0, 1.0), (2, 0.5), (5, 6.0)]))  # 3 had no priority
+    shares = np.array([0.7, 0.99, 0.01, 0.5])  # of 4 parts of 7.5
+    for found in (
+        ops.priority_draw(trees[0][0], shares),
+        priorities.draw_by_levels(ops, trees[1][0], shares),
+    ):
+        np.testing.assert_array_equal(found, [[2, 5, 5, 5], [0.5, 6.0, 6.0, 6.0]])
+    errors = np.float32([8.0, np.nan, -3.0, np.inf])  # no number: the largest before this call
+    for way in (ops.priority_raise, partial(priorities.raise_by_parts, ops)):
+        largest = np.array(3.0, "float32")
+        np.testing.assert_array_equal(
+            way(largest, errors, 1.0, 0.5), np.sqrt([9, 3, 4, 3], dtype="f")
+        )
+        assert largest == 9.0
 
 
 def test_draws_come_in_proportion_to_priorities():

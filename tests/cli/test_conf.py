@@ -76,7 +76,8 @@ def test_nothing_but_defaults_is_added_to_a_configuration():
 def test_an_image_environment_brings_its_network_and_memory():
     config = composed("env=pong")
     assert config["network"]["type"] == "nature_cnn"
-    assert config["memory"]["buffer_size"] == 20_000
+    assert (config["memory"]["type"], config["memory"]["alpha"]) == ("frame_replay", 0.0)
+    assert config["memory"]["buffer_size"] == 100_000
 
 
 def test_the_command_line_wins_over_environment_and_experiment():

@@ -80,6 +80,18 @@ def test_a_probe_that_crashes_or_hangs_is_broken(monkeypatch, folder, text, limi
     assert (check.state, part in check.line, check.is_failure) == ("broken", True, True)
 
 
+def test_probes_that_nobody_waits_for_end(monkeypatch, folder):
+    (folder / "numba.py").write_text("import time; time.sleep(60)")
+    monkeypatch.setenv("PYTHONPATH", str(folder))
+    started = []
+    start = health._start
+    monkeypatch.setattr(health, "_start", lambda name: started.append(start(name)) or started[-1])
+    checks = health.probe_checks(["horovod", "numba"])
+    next(checks)
+    checks.close()
+    assert [process.returncode for process in started] == [0, -9]
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_everything_that_an_install_needs_works_here(rlg):

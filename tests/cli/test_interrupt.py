@@ -35,6 +35,22 @@ def test_an_interrupted_run_is_saved_and_resumed(rlg, folder):
     assert json.loads((folder / "run/status.json").read_text())["state"] == "done"
 
 
+def test_a_command_that_is_stopped_before_it_has_begun_says_so(folder):
+    words = [PROGRAM, "train", *LONG]
+    with subprocess.Popen(words, cwd=folder, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            until = time.monotonic() + 40
+            while not (folder / "run/.hydra").exists():  # frameworks are loaded next
+                assert time.monotonic() < until
+                time.sleep(0.01)
+            process.send_signal(signal.SIGINT)
+            _, error = process.communicate(timeout=30)
+        finally:
+            process.kill()
+    assert process.returncode == 130
+    assert error == "rlg: interrupted\n"
+
+
 def wait_for(path, process) -> None:
     """Until something was logged: then the run is in its loop."""
     until = time.monotonic() + 40

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from datetime import datetime
 
 import pytest
 
@@ -12,6 +14,9 @@ COMPOSITION = {
     "train agent=dqnn": ["agent=dqnn", "Did you mean 'dqn'?"],
     "train agent=DQN": ["agent=DQN", "Did you mean 'dqn'?"],
     "train env=cartpol": ["env=cartpol", "Did you mean 'cartpole'?", "acrobot"],
+    "train env=pendulum": ["env=pendulum", "write env.name=pendulum"],
+    "train env=LunarLander-v3": ["write env.name=LunarLander-v3"],
+    "train env=seaquest": ["write env=pong env.name=seaquest"],
     "train backend=tf-graph": ["Did you mean 'tf_graph'?"],
     "train experiment=pong": ["experiment=pong", "Did you mean 'pong_dqn'?"],
     "train hydra/launcher=foo": ["hydra/launcher=foo", "basic, joblib"],
@@ -55,7 +60,7 @@ COMPOSITION = {
     "train --resolve": ["--cfg job --resolve"],
     "train --config-dir nowhere": ["--config-dir nowhere", "no such folder"],
     "train --config-name nothing": ["--config-name nothing"],
-    "trian": ["'trian'", "Did you mean 'train'?"],
+    "trian": ["rlg: error: No such command 'trian'", "Did you mean 'train'?"],
     "resume": ["rlg resume", "folder"],
     "resume nowhere": ["nowhere", "no run folder"],
     "eval nowhere": ["nowhere", "no run folder"],
@@ -108,11 +113,57 @@ def test_the_folder_of_a_refused_configuration_says_so(rlg, folder):
     assert message.endswith(status["error"])
 
 
+def test_a_refused_configuration_leaves_no_folder_of_its_own(rlg, folder):
+    the_line(rlg("train", "agent.gamma=2"))
+    assert list(folder.iterdir()) == []
+
+
+def test_a_refused_configuration_leaves_other_runs_alone(rlg, folder):
+    day = folder / "outputs" / datetime.now().strftime("%Y-%m-%d")
+    (day / "another").mkdir(parents=True)
+    the_line(rlg("train", "agent.gamma=2"))
+    assert [path.name for path in day.iterdir()] == ["another"]
+
+
 def test_a_broken_yaml_file_is_named(rlg, folder):
     (folder / "mine/env").mkdir(parents=True)
     (folder / "mine/env/odd.yaml").write_text("name: [cartpole\n")
     message = the_line(rlg("train", "--config-dir", "mine", "env=odd"))
     assert "odd.yaml" in message
+
+
+EXPERIMENTS = {
+    "# @package _global_\ndefaults:\n  - override /env: cartpol\n": "study chooses env=cartpol:",
+    "defaults:\n  - override /env: cartpole\n": "Begin the file with the line `# @package",
+}
+
+
+@pytest.mark.parametrize("text", EXPERIMENTS)
+def test_a_mistake_in_an_experiment_is_said_to_be_there(rlg, folder, text):
+    (folder / "mine/experiment").mkdir(parents=True)
+    (folder / "mine/experiment/study.yaml").write_text(text)
+    message = the_line(rlg("train", "--config-dir", "mine", "experiment=study"))
+    assert EXPERIMENTS[text] in message
+
+
+@pytest.mark.parametrize("command", ["eval", "resume"])
+def test_a_run_with_a_broken_configuration_names_the_file(rlg, folder, command):
+    (folder / "run").mkdir()
+    (folder / "run/config.yaml").write_text("agent: [\n")
+    (folder / "run/status.json").write_text("{}")
+    message = the_line(rlg(command, "run"))
+    assert "run/config.yaml: it can't be read" in message
+    assert "--traceback" not in message
+
+
+def test_a_folder_of_runs_names_the_newest_of_them(rlg, folder):
+    for number, name in enumerate(("early", "late")):
+        status = folder / "outputs/2030-01-31" / name / "status.json"
+        status.parent.mkdir(parents=True)
+        status.write_text("{}")
+        os.utime(status, (number, number))
+    message = the_line(rlg("eval", "outputs"))
+    assert "one of the 2 runs in it; the newest is outputs/2030-01-31/late." in message
 
 
 @pytest.mark.parametrize("words", [["--traceback"], []])

@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from rlg.tracking.chart.curves import grouped, read_curves, runs_in
+from rlg.tracking.chart.layout import Chart, draw
 from rlg.tracking.folder import RunFolder
 from rlg.tracking.metrics import MetricsLog
 
@@ -67,6 +68,25 @@ def test_a_mean_ends_where_the_first_seed_ends(folder):
     assert x.tolist() == [100, 200]
     assert mean.tolist() == [1, 15]
     assert group.last() == (20.0, 0.0)
+
+
+def test_seeds_without_common_steps_have_no_mean_and_are_drawn(folder):
+    make_run(folder / "a", {100: 1.0, 200: 2.0}, seed=1)
+    make_run(folder / "b", {300: 3.0, 400: 4.0}, seed=2)
+    groups = grouped(read_curves(runs_in([folder]), "eval/mean_reward", "steps")[0], None)
+    assert [array.tolist() for array in groups[0].mean()] == [[], [], []]
+    picture = draw(Chart("title", "note", "x", "y", tuple(groups)))
+    assert picture.x_range == (0.0, 400.0)
+
+
+def test_points_behind_the_last_line_of_the_log_follow_at_its_speed(folder):
+    path = make_run(folder / "a", {100: 1.0, 300: 2.0}, speed=50.0)
+    log = MetricsLog(path, tensorboard=False)
+    log.log(600, {"eval/mean_reward": 3.0})
+    log.log(700, {"eval/mean_reward": float("nan")})  # no point of a curve
+    log.close()
+    (curve,), _ = read_curves([path], "eval/mean_reward", "time")
+    assert curve.x.tolist() == [2.0, 6.0, 12.0]
 
 
 def test_time_is_that_of_training_without_pauses(folder):

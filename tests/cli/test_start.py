@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
 import subprocess
 import sys
+from contextlib import contextmanager
 
 import pytest
 
 import rlg as package
+from rlg.cli.waiting import waiting
 from tests.cli.conftest import PROGRAM
 
 HEAVY = ["torch", "tensorflow", "ray", "gymnasium", "hydra", "omegaconf", "numpy", "numba", "yaml"]
@@ -64,3 +68,35 @@ def test_a_reader_that_stops_early_is_no_error(folder):
 
 def test_flags_may_stand_between_the_words(rlg):
     assert "seed: 7\n" in rlg("train", "seed=7", "--cfg", "job", "env.num_envs=2").out
+
+
+@pytest.mark.parametrize("command", [[], ["train"], ["graph"], ["eval"]])
+def test_a_short_flag_asks_for_help_too(rlg, command):
+    assert rlg(*command, "-h").out == rlg(*command, "--help").out
+
+
+@pytest.mark.parametrize("command", ["train", "config", "graph"])
+def test_the_usage_says_that_words_are_taken(rlg, command):
+    assert f"rlg {command} [OPTIONS] [words]..." in rlg(command, "--help").out
+
+
+def test_a_terminal_sees_what_is_loaded_and_nothing_of_it_afterwards(monkeypatch):
+    seen, shown = pty.openpty()
+    monkeypatch.setenv("TERM", "xterm")
+    with os.fdopen(shown, "w") as terminal, waiting_on(terminal, monkeypatch, "loading torch..."):
+        assert os.read(seen, 100) == b"\r\x1b[2Kloading torch...\r"
+    assert os.read(seen, 100) == b"\r\x1b[2K"
+    os.close(seen)
+
+
+def test_a_log_gets_no_line_about_loading(monkeypatch, tmp_path):
+    with (tmp_path / "log").open("w") as log, waiting_on(log, monkeypatch, "loading torch..."):
+        pass
+    assert (tmp_path / "log").read_text() == ""
+
+
+@contextmanager
+def waiting_on(stream, monkeypatch, text):
+    monkeypatch.setattr(sys, "stderr", stream)
+    with waiting(text):
+        yield

@@ -116,8 +116,35 @@ def test_an_environment_that_fails_in_a_run_exits_1(rlg, folder, monkeypatch):
     assert json.loads(status.read_text())["state"] == "failed"
 
 
+# How an environment breaks -> what the error's line says.
+BREAKS = {
+    "raise RuntimeError('the pole broke')": "RuntimeError: the pole broke",
+    "raise SystemExit(7)": "called sys.exit(7)",
+    "self.state = np.full(4, np.nan)": "train/loss is nan at step",
+}
+
+
+@pytest.mark.parametrize("what", BREAKS)
+def test_a_run_that_breaks_says_why_and_how_to_go_on(rlg, folder, monkeypatch, what):
+    monkeypatch.syspath_prepend(str(folder))
+    name = f"rlg_breaks_{list(BREAKS).index(what)}"
+    (folder / f"{name}.py").write_text(
+        PLUGIN.replace("raise RuntimeError('the pole broke')", what).replace("Breaking", name)
+    )
+    run = ["checkpoint.interval=64", "hydra.run.dir=my run"]
+    result = rlg("train", *TINY, *run, f"plugins=[{name}]", f"env.name={name}-v0")
+    assert result.code == 1, result
+    assert result.err.splitlines()[-1].startswith("rlg: error: ")
+    assert BREAKS[what] in result.err.splitlines()[-1]
+    results, resume = result.out.splitlines()
+    assert results == "results:    'my run'"
+    assert resume.startswith("resume:     rlg resume 'my run'  # from step ")
+    assert json.loads((folder / "my run/status.json").read_text())["state"] == "failed"
+
+
 PLUGIN = """
 import gymnasium
+import numpy as np
 from gymnasium.envs.classic_control.cartpole import CartPoleEnv
 
 class Breaking(CartPoleEnv):
@@ -126,7 +153,7 @@ class Breaking(CartPoleEnv):
     def step(self, action):
         self.steps += 1
         if self.steps > 50:
-            raise RuntimeError("the pole broke")
+            raise RuntimeError('the pole broke')
         return super().step(action)
 
 gymnasium.register("Breaking-v0", Breaking)

@@ -79,6 +79,20 @@ def test_defaults_fill_what_the_spec_leaves_open():
     assert make({"type": "head", "units": 4}, units=3).units == 4
 
 
+def test_options_are_the_arguments_of_the_base_class():
+    class Wide(Head):
+        def __init__(self, width: int = 2, **options: int) -> None:
+            super().__init__(**options)
+            self.width = width
+
+    register("wide", Wide)
+    made = make({"type": "wide", "units": 3})
+    assert (made.width, made.units) == (2, 3)
+    assert list(registry.parameters_of(Wide)) == ["width", "units", "activation"]
+    with pytest.raises(SpecError, match=r"has no argument 'unit'. Did you mean 'units'\?"):
+        make({"type": "wide", "unit": 3})
+
+
 def test_settings_of_every_component_stand_in_the_spec():
     head = make({"type": "head", "units": 4, "scope": "q", "device": "cpu", "shared_scope": "s"})
     assert (head.scope, head.device, head.shared_scope) == ("q", "cpu", "s")

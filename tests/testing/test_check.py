@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from rlg.errors import BackendError, SpaceError, SpecError
-from rlg.graph.spaces import Box, IntBox
+from rlg.graph.spaces import Box, Dict, IntBox
 from rlg.testing.check import Report, check_component
 from rlg.testing.check.calls import calls_of
-from rlg.testing.check.differences import difference
+from rlg.testing.check.differences import difference, misfit
 from rlg.testing.check.differentiated import Differentiated
 from rlg.testing.check.instance import Instance
 from rlg.testing.goldens import GOLDENS, Golden
@@ -44,6 +44,9 @@ def check(name: str, backends: tuple[str, ...] = ARRAYS, **settings) -> Report:
          "call: torch: the gradient by `w` is not the slope of the loss: 0 along a line"),
         ("cut_on_torch", ("torch", "tf"),
          "call: torch and tf: gradients by `w` are not equal: largest ones 0 and "),
+        ("twofold_on_torch", ARRAYS, "call: torch: the gradient by `w` is not the slope of the"),
+        ("skewed_on_torch", ("torch", "tf"),
+         "call: torch and tf: gradients by `w` are not equal: largest ones"),
         ("cut_inputs_on_torch", ("numpy", "torch", "tf-graph"),
          "call: torch and tf-graph: gradients by input `inputs` are not equal: largest ones 0 and"),
         ("branching", ("numpy", "torch", "tf"), "call: tf: raises OperatorNotAllowedInGraph"),
@@ -155,7 +158,18 @@ def test_errors_are_absolute_and_relative():
     assert reason == "`a` differs by 0.5 (1 and 1.5)"
     assert difference(np.float32(1), np.float64(1), 1.0)[1] == "has dtypes float32 and float64"
     assert difference(np.int64([1, 2]), np.int64([1, 3]), 1.0)[1] == "differs in 1 of 2 values"
-    assert difference(np.float32(np.nan), np.float32(1), 1.0)[1] == "is finite in one of them only"
+    other = "has infinities, or numbers that are none, in other places"
+    assert difference(np.float32(np.nan), np.float32(1), 1.0)[1] == other
+    assert difference(np.float32(np.inf), np.float32(-np.inf), 1.0)[1] == other
+    assert difference(np.float32([np.nan, np.inf]), np.float32([np.nan, np.inf]), 1.0)[1] is None
+
+
+def test_outputs_fit_their_space_in_shape_dtype_and_finite_numbers():
+    space = Dict({"a": Box((2,))})
+    assert misfit(space, {"a": np.zeros((3, 2), "float32")}) is None
+    assert misfit(space, {"a": np.zeros((3, 1), "float32")}) is not None
+    assert misfit(space, {"a": np.zeros((3, 2))}) == "a: dtype is float64, should be float32"
+    assert misfit(space, {"a": np.float32([[0, np.inf]])}) == "a: holds numbers that are not finite"
 
 
 def test_learning_calls_are_compared_between_frameworks_and_numpy_follows():

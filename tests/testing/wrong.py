@@ -63,6 +63,24 @@ class CutOnTorch(Scaled):
         return inputs * (self._w.detach() if is_torch(inputs) else self._w)
 
 
+class SkewedOnTorch(Scaled):
+    """torch's gradient by the factor is a hundredth too large, and the outputs are the same."""
+
+    excess = 0.01
+
+    def outputs(self, inputs: Tensor) -> Tensor:
+        w = self._w
+        if is_torch(inputs):
+            w = w + self.excess * (w - w.detach())
+        return inputs * w
+
+
+class TwofoldOnTorch(SkewedOnTorch):
+    """torch's gradient by the factor is twice as large."""
+
+    excess = 1.0
+
+
 class CutInputsOnTorch(Scaled):
     """torch lets no gradient through to the inputs."""
 
@@ -181,6 +199,8 @@ WRONG = {
     "other_state_on_torch": OtherStateOnTorch,
     "cut_on_torch": CutOnTorch,
     "cut_inputs_on_torch": CutInputsOnTorch,
+    "skewed_on_torch": SkewedOnTorch,
+    "twofold_on_torch": TwofoldOnTorch,
     "forgetful": Forgetful,
     "hidden_randomness": Hidden,
     "unbounded": Unbounded,

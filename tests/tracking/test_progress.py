@@ -11,6 +11,7 @@ import pytest
 from rlg.tracking import Figures, PlainProgress, Title, make_progress
 from rlg.tracking.display import readable
 from rlg.tracking.display.live import LiveProgress
+from rlg.tracking.display.meter import Meter
 from tests.tracking.shown import LONG, Clock, Closed, Run, Terminal
 
 
@@ -66,6 +67,19 @@ def test_a_resumed_run_counts_only_its_own_steps_for_rates():
     progress.tick()
     line = "step 600/1,000 (60%)  steps/s 10  updates/s 0.3  elapsed 0:10  ETA 0:40\n"
     assert stream.getvalue() == line
+
+
+def test_rates_are_those_of_the_last_seconds_and_the_time_left_that_of_the_whole_run():
+    clock = Clock()
+    meter, start, steps = Meter(Figures(0, 1000), clock, window=10.0), clock.now, 0
+    speeds = [1] * 20 + [5] * 20  # steps in each second
+    for second, speed in enumerate(speeds, start=1):
+        clock.now, steps = start + second, steps + speed
+        reading = meter.read(Figures(steps, 1000))
+        seen = speeds[max(0, second - 10) : second]
+        assert reading.steps_rate == sum(seen) / len(seen)
+    assert reading.steps_rate == 5.0
+    assert reading.left == 880 * 40 / 120
 
 
 def test_no_time_and_no_steps_are_no_error():

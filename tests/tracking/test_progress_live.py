@@ -214,10 +214,14 @@ def test_terminals_without_unicode_get_ascii(terminal):
 
 def test_training_goes_on_when_the_terminal_is_gone(terminal):
     stream = Terminal()
-    progress = LiveProgress(Run(LONG).read, TITLE, stream=stream)
+    run, clock = Run(LONG), Clock()
+    progress = LiveProgress(run.read, TITLE, stream=stream, clock=clock)
     progress._console.file = ClosedTerminal()
     progress.tick()
+    known = run.reads
+    clock.now += 60
     progress.tick()
+    assert run.reads == known  # for nobody
     progress.close()
 
 

@@ -15,7 +15,7 @@ from rlg.graph import Component
 from rlg.graph.components.algorithms.dqn import DQN
 from rlg.graph.components.algorithms.recurrent_dqn import RecurrentDQN
 from rlg.graph.components.memories.frames import FrameReplay
-from rlg.graph.components.memories.prioritized import Prioritized
+from rlg.graph.components.memories.prioritized import has_priorities
 from rlg.graph.components.schedules import make_schedule
 from rlg.graph.components.schedules.schedule import Schedule
 from rlg.graph.registry import make
@@ -83,7 +83,8 @@ class DQNAgent(Agent):
         self._memory = make(memory)
         self._network = make(network)
         self.is_recurrent = hasattr(self._network, "unroll")
-        self._intake = self._make_intake()
+        # By `env_id`: windows and sequences never run on into other environments.
+        self._intakes: dict[str | None, Steps] = {None: self._make_intake()}
         # Apart, with and without exploration: those are different environments.
         kinds = (True, False) if self.is_recurrent else ()
         self._hidden = {explore: Hidden(self._network.state_space) for explore in kinds}
@@ -118,8 +119,9 @@ class DQNAgent(Agent):
         if self._keeps_frames and (self.n_step > 1 or self.is_recurrent):
             what = "the network remembers" if self.is_recurrent else f"n_step is {self.n_step}"
             raise ComponentError(
-                f"agent dqn: {what}, but frame_replay keeps single steps. Use another memory, "
-                "replay or prioritized_replay, or one step and a network without memory."
+                f"agent dqn: {what}, but frame_replay keeps single steps. Use another memory "
+                "(memory=replay_frames, replay or prioritized), or one step and a network without "
+                "memory."
             )
         if self.is_recurrent and self.n_step > 1:
             raise ComponentError(
@@ -133,6 +135,17 @@ class DQNAgent(Agent):
         if self.is_recurrent:
             return Sequences(self.sequence_length)
         return Windows(self.n_step) if self.n_step > 1 else Steps()
+
+    def _intake_of(self, env_id: str | None) -> Steps:
+        if env_id not in self._intakes:
+            if self._keeps_frames:
+                raise ExecutionError(
+                    f"agent dqn: observe(env_id={env_id!r}), but frame_replay keeps the frames of "
+                    "all environments in one order. Hand in steps of all of them, [B, ...], "
+                    "without env_id, or use another memory."
+                )
+            self._intakes[env_id] = self._make_intake()
+        return self._intakes[env_id]
 
     def make_root(self) -> Component:
         head = "dueling_head" if self.dueling else "q_head"
@@ -169,7 +182,7 @@ class DQNAgent(Agent):
             "next_states": states,
             "truncations": BoolBox(),
         }
-        spaces = {"states": states, "epsilon": number, **self._intake.spaces(steps)}
+        spaces = {"states": states, "epsilon": number, **self._intakes[None].spaces(steps)}
         if self.is_recurrent:
             spaces |= {"hidden": self._network.state_space, "resets": BoolBox()}
         if self._learning_rates is not None:
@@ -184,7 +197,7 @@ class DQNAgent(Agent):
 
     @property
     def _is_prioritized(self) -> bool:
-        return isinstance(self._memory, Prioritized)
+        return has_priorities(self._memory)
 
     @property
     def progress(self) -> float:
@@ -250,7 +263,7 @@ class DQNAgent(Agent):
         }
         if truncations is not None:
             records["truncations"] = truncations
-        for batch, count in self._intake.batches(as_steps(records)):
+        for batch, count in self._intake_of(env_id).batches(as_steps(records)):
             self.executor.execute("observe", batch)
             self.stored += count
         self.timesteps += np.size(rewards)
@@ -271,7 +284,9 @@ class DQNAgent(Agent):
         else:
             loss, td_errors = self.executor.execute("update_from", batch, **numbers)
         self.updates += 1
-        if self.timesteps - self._synced_at >= self.target_update_interval:
+        # By whole intervals: rounds of `train_freq` steps that don't divide them add no delay.
+        interval = self.target_update_interval
+        if self.timesteps // interval > self._synced_at // interval:
             self.executor.execute("sync_target")
             self._synced_at = self.timesteps
         return {"loss": loss, "td_error": td_errors, **settings}
@@ -279,7 +294,10 @@ class DQNAgent(Agent):
     def get_state(self) -> dict[str, Any]:
         state = super().get_state()
         state["counters"]["synced_at"] = self._synced_at
-        state["pending"] = self._intake.state()
+        state["pending"] = self._intakes[None].state()
+        named = {name: intake.state() for name, intake in self._intakes.items() if name is not None}
+        if named:
+            state["pending"]["named"] = named
         if self.is_recurrent:
             state["pending"]["hidden"] = self._hidden[True].state()
         return state
@@ -288,6 +306,10 @@ class DQNAgent(Agent):
         super().set_state(state)
         self._synced_at = int(state["counters"]["synced_at"])
         pending = state.get("pending", {})
-        self._intake.restore(pending)
+        named = pending.get("named", {})
+        self._intakes = {None: self._make_intake(), **{name: self._make_intake() for name in named}}
+        self._intakes[None].restore(pending)
+        for name, waiting in named.items():
+            self._intakes[name].restore(waiting)
         if "hidden" in pending:
             self._hidden[True].restore(pending["hidden"])

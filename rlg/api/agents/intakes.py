@@ -113,7 +113,8 @@ class Sequences(Steps):
 
         rows = {name: map_leaves(cut, value) for name, value in steps.items()}
         # Inside, the state that a cut episode led to is lost; at the end it is kept.
-        masks = np.where(rows.pop("truncations"), np.float32(0.0), np.float32(1.0))
+        lost = rows.pop("truncations") & ~rows["terminals"]
+        masks = np.where(lost, np.float32(0.0), np.float32(1.0))
         masks[:, -1] = 1.0
         after = rows.pop("next_states")
         rows["states"] = map_leaves(

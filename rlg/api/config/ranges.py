@@ -23,9 +23,10 @@ _BELOW_ONE: Rule = (lambda value: 0 <= value < 1, "it is from 0 to below 1")
 RULES: dict[str, Rule] = {
     **dict.fromkeys(
         (
-            "batch_size buffer_size episodes features_dim filters frame_skip frame_stack "
-            "gradient_steps image_size keep max_episode_steps n_step num_envs sequence_length "
-            "target_update_interval threads total_timesteps train_freq units"
+            "batch_size buffer_size embedding_dim episodes features_dim filters frame_skip "
+            "frame_stack gradient_steps image_size keep max_episode_steps n_step num_embeddings "
+            "num_envs sequence_length target_update_interval threads total_timesteps train_freq "
+            "units"
         ).split(),
         _AT_LEAST_ONE,
     ),

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, get_type_hints
+from typing import Any
 
 from rlg.api.config.ranges import check_range
 from rlg.api.config.values import converted, plain
 from rlg.errors import SpecError
 from rlg.graph.core.diagnose import suggestion
+from rlg.graph.registry import parameters_of
 
 MISSING = inspect.Parameter.empty
 
@@ -28,28 +29,16 @@ Arguments = dict[str, Argument]
 
 def arguments_of(cls: type, without: Collection[str] = ()) -> Arguments:
     """The constructor's named arguments, with those that `**options` hands to base classes."""
-    found: Arguments = {}
-    for owner in cls.__mro__:
-        if "__init__" not in vars(owner):
-            continue
-        takes_more = _collect(vars(owner)["__init__"], found)
-        if not takes_more:
-            break
-    return {name: argument for name, argument in found.items() if name not in without}
+    return {
+        name: Argument(Any if _says_nothing(p.annotation) else p.annotation, p.default)
+        for name, p in parameters_of(cls).items()
+        if name not in without
+    }
 
 
-def _collect(init: Callable[..., Any], found: Arguments) -> bool:
-    try:
-        hints = get_type_hints(init)
-    except NameError:  # a plugin's annotation that exists for type checkers only
-        hints = {}
-    takes_more = False
-    for name, parameter in list(inspect.signature(init).parameters.items())[1:]:
-        if parameter.kind == parameter.VAR_KEYWORD:
-            takes_more = True
-        elif parameter.kind != parameter.VAR_POSITIONAL:
-            found.setdefault(name, Argument(hints.get(name, Any), parameter.default))
-    return takes_more
+def _says_nothing(annotation: Any) -> bool:
+    """None is given, or one that could not be resolved."""
+    return annotation is MISSING or isinstance(annotation, str)
 
 
 def check_keys(given: Collection[str], known: Collection[str], where: str, of: str) -> None:

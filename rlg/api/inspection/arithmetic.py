@@ -15,6 +15,8 @@ from typing import Any
 
 import psutil
 
+from rlg.tracking.display.readable import size as in_bytes
+
 
 @dataclass(frozen=True, slots=True)
 class Figure:
@@ -214,19 +216,19 @@ def _add_memory(found: Report, config: Mapping[str, Any]) -> None:
         return
     free = psutil.virtual_memory().available
     disk = shutil.disk_usage(Path.cwd()).free
-    line = f"memory: {_bytes(size)} of experience; {_bytes(free)} are free"
+    line = f"memory: {in_bytes(size)} of experience; {in_bytes(free)} are free"
     found.add("memory_bytes", size, line)
     found.add("free_bytes", free, "")
     if size > 0.9 * free:
         found.warnings.append(
-            f"memory.buffer_size={config['memory'].get('buffer_size')} takes {_bytes(size)}, but "
-            f"only {_bytes(free)} are free."
+            f"memory.buffer_size={config['memory'].get('buffer_size')} takes {in_bytes(size)}, "
+            f"but only {in_bytes(free)} are free."
         )
     kept = found.values().get("checkpoints_kept", 1)
     if config["checkpoint"]["memory"] and size * (kept + 1) > disk:
         found.warnings.append(
-            f"checkpoints hold the experience: {kept} of {_bytes(size)} and one being written, but "
-            f"only {_bytes(disk)} are free on the disk. Write checkpoint.memory=false."
+            f"checkpoints hold the experience: {kept} of {in_bytes(size)} and one being written, "
+            f"but only {in_bytes(disk)} are free on the disk. Write checkpoint.memory=false."
         )
 
 
@@ -244,11 +246,3 @@ def _ceil(a: int, b: int) -> int:
 
 def _n(value: int) -> str:
     return f"{value:,}"
-
-
-def _bytes(size: float) -> str:
-    for unit in ("B", "kB", "MB", "GB"):
-        if size < 1000:
-            return f"{size:.3g} {unit}"
-        size /= 1000
-    return f"{size:.3g} TB"

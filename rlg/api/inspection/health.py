@@ -43,13 +43,8 @@ PROBED: dict[str, tuple[str, bool, str]] = {
     "tf_server": ("distributed TensorFlow", False, "see that local ports can be opened"),
     "ray": ("ray", True, f"{_REINSTALL.format('ray')}; see that /tmp and /dev/shm have room"),
     "atari": ("Atari", True, _REINSTALL.format("ale-py")),
-    "horovod": (
-        "horovod",
-        False,
-        _HOROVOD,
-    ),
+    "horovod": ("horovod", False, _HOROVOD),
 }
-STARTERS = ("tf_server", "ray")  # they start servers: seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +75,19 @@ def quick_checks(folder: Path | None = None) -> Iterator[Check]:
 def probe_checks(names: Sequence[str], limit: float = LIMIT) -> Iterator[Check]:
     """Real computations, two processes at a time, in this order."""
     waiting, running = list(names), dict[str, tuple[subprocess.Popen[str], float]]()
-    for name in names:
-        while waiting and len(running) < 2:
-            following = waiting.pop(0)
-            running[following] = _start(following), time.monotonic()
-        process, started = running.pop(name)
-        yield _finish(name, process, started + limit)
+    try:
+        for name in names:
+            while waiting and len(running) < 2:
+                following = waiting.pop(0)
+                running[following] = _start(following), time.monotonic()
+            process, started = running[name]
+            check = _finish(name, process, started + limit)
+            del running[name]
+            yield check
+    finally:  # nobody waits for the others any more
+        for process, _ in running.values():
+            process.kill()
+            process.communicate()
 
 
 def _start(name: str) -> subprocess.Popen[str]:

@@ -48,12 +48,15 @@ def check(
         return check_all(words or [], names, as_json=as_json)
     from rlg.cli.component.table import print_json, print_report
     from rlg.cli.component.words import question_of
+    from rlg.cli.waiting import waiting
     from rlg.testing.check import BACKENDS, check_component
 
     question = question_of(words or [], config_dir)
-    report = check_component(
-        question.golden, names or BACKENDS, statics=question.statics, **question.settings
-    )
+    checked = names or BACKENDS
+    with waiting(f"checking on {', '.join(checked)}..."):
+        report = check_component(
+            question.golden, checked, statics=question.statics, **question.settings
+        )
     print_json(report.to_dict()) if as_json else print_report(report)
     return 0 if report.passed else 1
 

@@ -58,15 +58,34 @@ def _missing_option(error: MissingConfigException, words: Words) -> str:
     while group.count("/") and group.partition("/")[0] in groups(words.config_dir):
         group, _, rest = group.rpartition("/")
         option = f"{rest}/{option}"
-    return option_line(group, option, error.options or groups(words.config_dir).get(group, []))
+    options = error.options or groups(words.config_dir).get(group, [])
+    return f"{_chooser(group, option, words)}{option_line(group, option, options)}"
+
+
+def _chooser(group: str, option: str, words: Words) -> str:
+    """The experiment that chooses what nobody has typed."""
+    typed = dict(_pairs(words))
+    if "experiment" not in typed or option in typed.get(group, "").split(","):
+        return ""
+    return f"experiment={typed['experiment']} chooses "
 
 
 def option_line(group: str, option: str, options: Sequence[str]) -> str:
     """What to say about a choice that a group doesn't have."""
+    hint = _env_name(option) if group == "env" else None
     return (
-        f"{group}={option}: there is no such option.{_hint(nearest(option, options))} "
+        f"{group}={option}: there is no such option.{hint or _hint(nearest(option, options))} "
         f"Options of {group}: {', '.join(options)}."
     )
+
+
+def _env_name(option: str) -> str | None:
+    """Environments that have no file are chosen by name; Atari games need what Pong's file says."""
+    from rlg.envs.registry import SHORT_NAMES, env_names
+
+    if option in SHORT_NAMES or re.fullmatch(r"[\w/:.-]+-v\d+", option):
+        return f" It has no file; write env.name={option}."
+    return f" It has no file; write env=pong env.name={option}." if option in env_names() else None
 
 
 def _no_option(words: Words) -> str | None:
@@ -101,10 +120,7 @@ def _unknown_key(found: re.Match[str], words: Words) -> str:
     key = found.group(1)
     group, at, _ = key.partition("@")
     if at:
-        return (
-            f"{key}: {group} is not chosen there. On the command line write {group}=..., in a file "
-            f"of another group `override /{group}@_global_.{group}: ...`."
-        )
+        return _misplaced(key, group)
     used = composed_groups(words.config_dir, words.config_name)
     if "/" in key:
         return f"{key}: there is no such group. Groups: {', '.join(used)}."
@@ -131,6 +147,18 @@ def _unknown_key(found: re.Match[str], words: Words) -> str:
     return (
         f"{path}: there is no such key.{_hint(nearest_path(path, paths))} "
         f"Keys of {section or 'a configuration'}: {names}."
+    )
+
+
+def _misplaced(key: str, group: str) -> str:
+    if key.startswith(f"{group}@experiment."):
+        return (
+            f"experiment: its file overrides /{group}, but only for a section of its own. Begin "
+            "the file with the line `# @package _global_`."
+        )
+    return (
+        f"{key}: {group} is not chosen there. On the command line write {group}=..., in a file "
+        f"of another group `override /{group}@_global_.{group}: ...`."
     )
 
 

@@ -16,12 +16,13 @@ from omegaconf.errors import OmegaConfBaseException
 
 from rlg.cli.composing.errors import explain_resolution
 from rlg.cli.composing.flags import Words
-from rlg.cli.exits import DONE, INTERRUPTED, explain, report
-from rlg.cli.summary import print_job, print_kept, print_outcome
+from rlg.cli.exits import BAD_CONFIGURATION, DONE, INTERRUPTED, explain, report
+from rlg.cli.summary import print_failure, print_job, print_kept, print_outcome
 from rlg.cli.sweeps.named_lines import NamedLines
 from rlg.cli.sweeps.plan import resolved, swept_words
-from rlg.cli.sweeps.refused import note_failure, usable
+from rlg.cli.sweeps.refused import discard, note_failure, usable
 from rlg.cli.sweeps.stopping import Worker, share_threads
+from rlg.cli.waiting import beginning, waiting
 from rlg.errors import SpecError
 from rlg.tracking.sweeps.files import Job, digest_of
 
@@ -59,14 +60,23 @@ class Jobs:
         try:
             content = self._resolved(config)
             command, as_test = self._command(overrides), self.words.as_test
-            outcome = train(content, usable(folder), command=command, as_test=as_test)
+            with waiting(beginning(content)):
+                outcome = train(content, usable(folder), command=command, as_test=as_test)
         except Exception as error:  # noqa: BLE001 kept: Hydra would say something before it
-            note_failure(folder, *explain(error))
-            self.error = error
+            self._failed(folder, error)
             return None
         print_outcome(outcome)
         self.exit_code = outcome.exit_code
         return None if outcome.evaluation is None else outcome.evaluation.mean_reward
+
+    def _failed(self, folder: Path, error: Exception) -> None:
+        self.error = error
+        line, code = explain(error)
+        is_named = any(word.startswith("hydra.run.dir=") for word in self.words.overrides)
+        if code == BAD_CONFIGURATION and not is_named:
+            discard(folder)  # a mistyped word is no run
+        note_failure(folder, line, code)
+        print_failure(folder, error)
 
     def _swept(
         self, hydra: Any, config: DictConfig, folder: Path, overrides: list[str]
@@ -81,7 +91,8 @@ class Jobs:
             content = self._resolved(config)
             job = Job(job.number, subdir, values, tuple(overrides), digest_of(content, sweep))
             command, as_test = self._command(overrides), self.words.as_test
-            outcome = run_job(job, folder, content, command, as_test=as_test)
+            with waiting(beginning(content)):
+                outcome = run_job(job, folder, content, command, as_test=as_test)
         except Exception as error:  # noqa: BLE001 a job fails alone
             if not isinstance(error, FolderTakenError):
                 if Job.read(folder) is None:

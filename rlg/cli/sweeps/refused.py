@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from contextlib import suppress
 from pathlib import Path
 
 from rlg.cli.exits import BAD_CONFIGURATION
@@ -18,6 +20,16 @@ def note_failure(folder: Path, line: str, code: int) -> None:
         status = Status.read(path) if path.exists() else Status()
         if status.state in ("running", "failed"):
             status.changed(state="failed", error=line, exit_code=code).write(path)
+
+
+def discard(folder: Path) -> None:
+    """Removes what Hydra has made for a run that was refused, if nothing else is in it."""
+    if [entry.name for entry in folder.iterdir()] == [".hydra"]:
+        shutil.rmtree(folder / ".hydra")
+        with suppress(OSError):  # other runs of the day
+            folder.rmdir()
+            folder.parent.rmdir()
+            folder.parent.parent.rmdir()
 
 
 def usable(folder: Path) -> Path:

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
-import numpy as np
 from numpy.typing import NDArray
 
 # A tensor of whatever backend runs: numpy array, torch tensor, tf tensor.
@@ -182,9 +181,7 @@ class Ops(Protocol):
         like: Variable | None = None,
         path: str = "variable",
     ) -> Variable:
-        """Creates a variable; `layout="kernel"` marks HWIO kernels, `like` copies another's "
-        "layout.
-        """
+        """Creates a variable; `layout="kernel"` marks HWIO kernels, `like` copies another's."""
 
     def assign(self, variable: Variable, value: Tensor) -> None: ...
     def assign_add(self, variable: Variable, value: Tensor) -> None: ...
@@ -204,8 +201,8 @@ class Ops(Protocol):
     ) -> None:
         """Writes leaves of a sum and a min tree (float64 [2L], root at 1, leaves from L on).
 
-        Of equal rows the last one wins; a leaf of 0 is empty, and as a minimum the largest float64.
-        An `update` leaves empty leaves empty.
+        Rows are from 0 to L - 1, and of equal ones the last wins. A leaf of 0 is empty, and as a
+        minimum the largest float64; an `update` leaves empty leaves empty.
         """
 
     def priority_find(self, sums: Variable, prefixes: Tensor) -> Tensor:
@@ -271,6 +268,3 @@ class Ops(Protocol):
         self, fn: Callable[..., Any], args: Sequence[Tensor], outputs: Sequence[tuple[str, Any]]
     ) -> tuple[Tensor, ...]:
         """Calls Python on numpy values; `outputs` gives (dtype, static shape) of each result."""
-
-
-HostArray: TypeAlias = NDArray[Any] | np.generic

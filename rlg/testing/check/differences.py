@@ -39,8 +39,8 @@ def leaf_difference(one: Any, other: Any, tolerance: float) -> tuple[Error, str 
         reason = f"has shapes {a.shape} and {b.shape}"
     elif a.dtype != b.dtype:
         reason = f"has dtypes {a.dtype} and {b.dtype}"
-    elif a.dtype.kind == "f" and (np.isfinite(a) != np.isfinite(b)).any():
-        reason = "is finite in one of them only"
+    elif a.dtype.kind == "f" and not np.array_equal(_extremes(a), _extremes(b), equal_nan=True):
+        reason = "has infinities, or numbers that are none, in other places"
     if reason is not None:
         return Error(np.inf, np.inf), reason
     if a.dtype.kind == "f":
@@ -49,6 +49,11 @@ def leaf_difference(one: Any, other: Any, tolerance: float) -> tuple[Error, str 
     wrong = int(np.count_nonzero(a != b))
     error = Error(float(wrong > 0), float(wrong > 0))
     return error, f"differs in {wrong} of {a.size} values" if wrong else None
+
+
+def _extremes(array: NDArray[Any]) -> NDArray[Any]:
+    """The infinities and what is no number; 0 everywhere else."""
+    return np.where(np.isfinite(array), 0.0, array)
 
 
 def _float_difference(

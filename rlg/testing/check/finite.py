@@ -66,7 +66,7 @@ class FiniteDifferences:
 
     def _compare(self, root: Differentiated) -> Result:
         start = self._loss(self._state(root))
-        graphs = self._instance.executor.builder._graphs.values()
+        graphs = self._instance.executor.builder.graphs
         cut = any(getattr(node, "no_gradient", False) for g in graphs for node in all_nodes(g))
         if cut or (self._held and self.forward.startswith("tf")):
             return "not checked: parts are constant, and one backend has gradients", None, None

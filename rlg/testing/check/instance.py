@@ -47,8 +47,12 @@ class Instance:
         """What the build says that a call gives."""
         return space_of(self._graph(call).outputs)
 
+    def can_make(self, call: APICall) -> bool:
+        """Whether the backend has what the call needs: NumPy has no gradients."""
+        return self.backend != "numpy" or not self.takes_gradients(call)
+
     def takes_gradients(self, call: APICall) -> bool:
-        """Whether the call itself learns, which NumPy can't."""
+        """Whether the call itself learns."""
         given = dict.fromkeys(call.tensors, True)
         return self.executor.plan(call.api, **given, **call.statics).gradients > 0
 

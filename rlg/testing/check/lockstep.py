@@ -38,7 +38,7 @@ class Lockstep:
         behind: list[Instance] = []
         for instance in list(self.running):
             try:
-                if instance.backend == "numpy" and instance.takes_gradients(call):
+                if not instance.can_make(call):
                     behind.append(instance)
                     continue
                 results[instance.backend] = instance.call(call, inputs)

@@ -19,8 +19,7 @@ def restoring_problem(
     The original has been called before, the other has not and started from another seed. The state
     moves in the middle of the calls, and once more at the start for the first half of them.
     """
-    made = [c for c in calls if original.backend != "numpy" or not original.takes_gradients(c)]
-    numbered = list(enumerate(made, start=1_000))
+    numbered = list(enumerate(filter(original.can_make, calls), start=1_000))
     half = len(numbered) // 2
     try:
         original.reset()

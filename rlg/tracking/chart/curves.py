@@ -22,8 +22,6 @@ from rlg.tracking.status import Status
 from rlg.tracking.sweeps.rows import config_of, differing, flat
 
 Floats = NDArray[np.float64]
-METRIC = "eval/mean_reward"
-AXES = ("steps", "time", "frames")
 ELAPSED = "time/time_elapsed"  # seconds; where a run doesn't log them, they follow from its speed
 # Which key of a section names it, for `--group-by agent,env`.
 NAMES = ("type", "name")
@@ -82,8 +80,6 @@ class CurveGroup:
         last = min(curve.x[-1] for curve in self.curves)
         places = {tuple(curve.x[(curve.x >= first) & (curve.x <= last)]) for curve in self.curves}
         x = np.array(places.pop()) if len(places) == 1 else np.linspace(first, last, GRID)
-        if first > last:
-            x = np.zeros(0)
         values = np.stack([curve.at(x) for curve in self.curves])
         spread = values.std(axis=0, ddof=1) if self.count > 1 else np.zeros_like(x)
         return x, values.mean(axis=0), spread

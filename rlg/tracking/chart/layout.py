@@ -32,17 +32,12 @@ class _Scale:
     def __init__(self, chart: Chart) -> None:
         curves = [curve for group in chart.groups for curve in group.curves]
         bands = [group.mean() for group in chart.groups]
-        low = min(
-            *(float(c.y.min()) for c in curves),
-            *(float((m - s).min()) for x, m, s in bands if len(x)),
-        )
-        high = max(
-            *(float(c.y.max()) for c in curves),
-            *(float((m + s).max()) for x, m, s in bands if len(x)),
-        )
         lowest = min(float(curve.y.min()) for curve in curves)
+        low = min([lowest, *(float((m - s).min()) for x, m, s in bands if len(x))])
+        highs = [float(curve.y.max()) for curve in curves]
+        high = max(highs + [float((m + s).max()) for x, m, s in bands if len(x)])
         # A band that dips below zero of a metric that never does needs no room there.
-        self.y = padded(min(lowest, low) if lowest < 0 else max(low, 0.0), high)
+        self.y = padded(low if lowest < 0 else max(low, 0.0), high)
         last = max(float(curve.x[-1]) for curve in curves)
         first = min(float(curve.x[0]) for curve in curves)
         self.x = (0.0, last) if first >= 0 and last > 0 else padded(first, last)

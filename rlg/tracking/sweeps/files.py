@@ -135,7 +135,7 @@ def digest_of(config: Mapping[str, Any], sweep: Path) -> str:
     """The hash of a resolved configuration; where the sweep's folder is makes no difference."""
     text = json.dumps(config, sort_keys=True, default=str)
     for path in (str(sweep.resolve()), str(sweep)):
-        text = text.replace(path, "") if len(path) > 1 else text
+        text = text.replace(json.dumps(path)[1:-1], "") if len(path) > 1 else text
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

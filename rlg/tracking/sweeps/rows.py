@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,15 @@ import yaml
 from rlg.errors import SpecError
 from rlg.tracking import lock
 from rlg.tracking.status import Status
-from rlg.tracking.sweeps.files import Job, Plan, is_running, is_sweep, job_folders, seconds_between
+from rlg.tracking.sweeps.files import (
+    SWEEP,
+    Job,
+    Plan,
+    is_running,
+    is_sweep,
+    job_folders,
+    seconds_between,
+)
 
 DONE, FAILED, RUNNING = "done", "failed", "running"
 INTERRUPTED, KILLED, WAITING, MISSING = "interrupted", "killed", "waiting", "not started"
@@ -87,7 +95,7 @@ def read_sweep(folder: Path) -> Sweep:
             f"{folder}: no sweep's folder. Give the one that `rlg train -m` named, such as "
             "multirun/2030-01-31/12-00-00."
         )
-    plan = Plan.read(folder) if (folder / "sweep.json").is_file() else None
+    plan = Plan.read(folder) if (folder / SWEEP).is_file() else None
     running = is_running(folder)
     jobs = {} if plan is None else {folder / job.folder: job for job in plan.jobs}
     for path in folders:
@@ -105,7 +113,8 @@ def state_of(folder: Path) -> tuple[str, Status | None]:
         return MISSING, None
     status = Status.read(folder / "status.json")
     if status.state == RUNNING and lock.owner(folder) is None:
-        return KILLED, status
+        status = Status.read(folder / "status.json")  # it may have ended since
+        return (KILLED if status.state == RUNNING else status.state), status
     return status.state, status
 
 
@@ -175,12 +184,8 @@ def _compared(jobs: Mapping[Path, Job]) -> dict[Path, Job]:
     found = {}
     for path, job in jobs.items():
         values = tuple(f"{key}={configs[path][key]}" for key in keys if key in configs[path])
-        found[path] = job if job.values else Job(**{**_fields(job), "values": values})
+        found[path] = job if job.values else replace(job, values=values)
     return found
-
-
-def _fields(job: Job) -> dict[str, Any]:
-    return {name: getattr(job, name) for name in Job.__slots__}
 
 
 def config_of(run: Path) -> dict[str, Any]:

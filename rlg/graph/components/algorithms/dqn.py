@@ -7,7 +7,7 @@ from typing import Any
 from rlg.graph import Component, Size, Static, Tensor, api, graph_fn
 from rlg.graph.components.actions import discrete
 from rlg.graph.components.common.sync import TargetSync
-from rlg.graph.components.memories.prioritized import Prioritized
+from rlg.graph.components.memories.prioritized import has_priorities
 from rlg.graph.components.memories.transitions import NStepTransitions
 from rlg.graph.registry import make
 
@@ -48,7 +48,7 @@ class DQN(Component):
     @property
     def is_prioritized(self) -> bool:
         """Whether the memory weighs its records and wants to know their TD errors."""
-        return isinstance(self.memory, Prioritized)
+        return has_priorities(self.memory)
 
     @api
     def get_actions(self, states: Any, epsilon: Any, explore: Static[bool] = True) -> Any:
@@ -64,7 +64,7 @@ class DQN(Component):
     def update(self, n: Size = 32, beta: Any = None, learning_rate: Any = None) -> Any:
         """Learns from `n` records of the memory; gives the loss and the TD errors."""
         if not self.is_prioritized:
-            records, _ = self.memory.sample(n)
+            records, *_ = self.memory.sample(n)
             return self.update_from(records, None, learning_rate)
         records, rows, weights = self.memory.sample(n, beta)
         loss, td_errors = self.update_from(records, weights, learning_rate)

@@ -58,6 +58,11 @@ class Prioritized(Component):
         return ops.power(shares, self.beta if beta is None else beta)
 
 
+def has_priorities(memory: Component) -> bool:
+    """Whether records differ in their chances: with an alpha of 0 all weights are 1."""
+    return isinstance(memory, Prioritized) and memory.alpha > 0.0
+
+
 class PrioritizedReplay(Columns, Prioritized):
     """Samples records in proportion to (|td| + epsilon)^alpha: Schaul et al. (2016).
 

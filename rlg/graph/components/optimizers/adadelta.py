@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Unpack
 
 from rlg.graph import Tensor, graph_fn
-from rlg.graph.components.optimizers.optimizer import LearningRate, Optimizer
+from rlg.graph.components.optimizers.optimizer import LearningRate, Optimizer, Options
 
 
 class Adadelta(Optimizer):
@@ -19,12 +19,9 @@ class Adadelta(Optimizer):
         learning_rate: LearningRate = 1.0,
         rho: float = 0.9,
         epsilon: float = 1e-6,
-        max_grad_norm: float | None = None,
-        clip_value: float | None = None,
-        average: Any = None,
-        clip_norm: float | None = None,
+        **options: Unpack[Options],
     ) -> None:
-        super().__init__(learning_rate, max_grad_norm, clip_value, average, clip_norm)
+        super().__init__(learning_rate, **options)
         self.rho = rho
         self.epsilon = epsilon
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Unpack
 
 from rlg.graph import Tensor, graph_fn
-from rlg.graph.components.optimizers.optimizer import LearningRate, Optimizer
+from rlg.graph.components.optimizers.optimizer import LearningRate, Optimizer, Options
 
 
 class Adam(Optimizer):
@@ -22,12 +22,9 @@ class Adam(Optimizer):
         beta2: float = 0.999,
         epsilon: float = 1e-8,
         weight_decay: float = 0.0,
-        max_grad_norm: float | None = None,
-        clip_value: float | None = None,
-        average: Any = None,
-        clip_norm: float | None = None,
+        **options: Unpack[Options],
     ) -> None:
-        super().__init__(learning_rate, max_grad_norm, clip_value, average, clip_norm)
+        super().__init__(learning_rate, **options)
         self.beta1 = beta1
         self.beta2 = beta2
         self.epsilon = epsilon

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Unpack
 
 from rlg.graph.components.optimizers.adam import Adam
-from rlg.graph.components.optimizers.optimizer import LearningRate
+from rlg.graph.components.optimizers.optimizer import LearningRate, Options
 
 
 class AdamW(Adam):
@@ -21,19 +21,6 @@ class AdamW(Adam):
         beta2: float = 0.999,
         epsilon: float = 1e-8,
         weight_decay: float = 1e-2,
-        max_grad_norm: float | None = None,
-        clip_value: float | None = None,
-        average: Any = None,
-        clip_norm: float | None = None,
+        **options: Unpack[Options],
     ) -> None:
-        super().__init__(
-            learning_rate,
-            beta1,
-            beta2,
-            epsilon,
-            weight_decay,
-            max_grad_norm,
-            clip_value,
-            average,
-            clip_norm,
-        )
+        super().__init__(learning_rate, beta1, beta2, epsilon, weight_decay, **options)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypedDict
 
 from rlg.errors import ComponentError, SpaceError
 from rlg.graph import Component, Tensor, Variable, api, graph_fn
@@ -14,6 +14,15 @@ from rlg.graph.spaces import Box, Dict, Space
 
 # A constant, or a schedule's spec: see make_schedule.
 LearningRate = float | Mapping[str, Any] | Sequence[Any]
+
+
+class Options(TypedDict, total=False):
+    """What every optimizer hands on to the constructor of `Optimizer`."""
+
+    max_grad_norm: float | None
+    clip_value: float | None
+    average: Any
+    clip_norm: float | None
 
 
 class Optimizer(Component):

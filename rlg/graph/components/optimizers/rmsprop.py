@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Unpack
 
 from rlg.graph import Tensor, graph_fn
-from rlg.graph.components.optimizers.optimizer import LearningRate, Optimizer
+from rlg.graph.components.optimizers.optimizer import LearningRate, Optimizer, Options
 
 
 class RMSProp(Optimizer):
@@ -24,12 +24,9 @@ class RMSProp(Optimizer):
         momentum: float = 0.0,
         centered: bool = False,
         epsilon_inside_root: bool = False,
-        max_grad_norm: float | None = None,
-        clip_value: float | None = None,
-        average: Any = None,
-        clip_norm: float | None = None,
+        **options: Unpack[Options],
     ) -> None:
-        super().__init__(learning_rate, max_grad_norm, clip_value, average, clip_norm)
+        super().__init__(learning_rate, **options)
         self.alpha = alpha
         self.epsilon = epsilon
         self.momentum = momentum

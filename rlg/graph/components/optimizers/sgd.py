@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Unpack
 
 from rlg.errors import ComponentError
 from rlg.graph import Tensor, graph_fn
-from rlg.graph.components.optimizers.optimizer import LearningRate, Optimizer
+from rlg.graph.components.optimizers.optimizer import LearningRate, Optimizer, Options
 
 
 class SGD(Optimizer):
@@ -19,13 +19,10 @@ class SGD(Optimizer):
         self,
         learning_rate: LearningRate = 1e-3,
         momentum: float = 0.0,
-        max_grad_norm: float | None = None,
-        clip_value: float | None = None,
-        average: Any = None,
-        clip_norm: float | None = None,
         nesterov: bool = False,
+        **options: Unpack[Options],
     ) -> None:
-        super().__init__(learning_rate, max_grad_norm, clip_value, average, clip_norm)
+        super().__init__(learning_rate, **options)
         self.momentum = momentum
         self.nesterov = nesterov
         if nesterov and not momentum:

@@ -1,0 +1,46 @@
+"""A line for the seconds in which frameworks are loaded and nothing else can be seen."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+MOST_COLUMNS = 60  # a wrapped line could not be cleared
+_CLEAR = "\r\x1b[2K"
+
+
+@contextmanager
+def waiting(text: str) -> Iterator[None]:
+    """Shows the text in a terminal; what comes next is written over it. Logs don't get it."""
+    stream = sys.stderr
+    is_capable = os.environ.get("TERM", "").lower() not in ("", "dumb", "unknown")
+    # Jobs of a sweep in processes of their own share one terminal.
+    is_alone = multiprocessing.current_process().name == "MainProcess"
+    if not (stream.isatty() and is_capable and is_alone):
+        yield
+        return
+    # The cursor stays at the line's start: a panel that is drawn from here on covers the text.
+    stream.write(f"{_CLEAR}{text[:MOST_COLUMNS]}\r")
+    stream.flush()
+    try:
+        yield
+    finally:
+        stream.write(_CLEAR)
+        stream.flush()
+
+
+def beginning(config: Mapping[str, Any]) -> str:
+    """What is loaded and built before a run's first step; nothing is checked here."""
+    backend, agent, env = (
+        section.get(key) if isinstance(section, Mapping) else None
+        for section, key in (
+            (config.get("backend"), "type"),
+            (config.get("agent"), "type"),
+            (config.get("env"), "name"),
+        )
+    )
+    return f"loading {backend}, building {agent} on {env}..."
