@@ -21,6 +21,10 @@ class Requestable(Protocol):
     def requested(self) -> bool:
         """Whether to stop now."""
 
+    @property
+    def is_users(self) -> bool:
+        """Whether the user asked."""
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
@@ -79,6 +83,10 @@ class Budget:
         self._steps = steps
         self._interruption = interruption
         self._clock = clock
+
+    @property
+    def is_users(self) -> bool:
+        return self._interruption.is_users
 
     @property
     def requested(self) -> bool:

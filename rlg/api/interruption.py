@@ -15,6 +15,11 @@ class Interruption:
         self.requested = False
         self._before: dict[int, Any] = {}
 
+    @property
+    def is_users(self) -> bool:
+        """Whether the user asked, rather than a budget that is used up."""
+        return self.requested
+
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM):

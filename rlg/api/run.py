@@ -104,10 +104,12 @@ def resume(
         return _finish(session, resumed_at, skipped, expectation)
 
 
-def evaluate_run(path: Path | str, *, episodes: int, checkpoint: int | None = None) -> Evaluation:
-    """Plays episodes with a run's agent as a checkpoint holds it."""
+def evaluate_run(
+    path: Path | str, *, episodes: int, checkpoint: int | None = None, best: bool = False
+) -> Evaluation:
+    """Plays episodes with a run's agent as a checkpoint, or its best evaluation, holds it."""
     config = validate(_config_of(path))
-    agent, env = load_agent(config, RunFolder(path), checkpoint)
+    agent, env = load_agent(config, RunFolder(path), checkpoint, best=best)
     return evaluate(agent, env, episodes, seed=int(config["seed"]) + 1)
 
 

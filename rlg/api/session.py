@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
@@ -28,6 +28,10 @@ from rlg.tracking.display.progress import Progress, make_progress
 from rlg.tracking.episodes import EpisodeStats
 from rlg.tracking.folder import RunFolder
 from rlg.tracking.metrics import MetricsLog
+
+
+class _EvaluationStopped(Exception):  # noqa: N818 it is no error
+    """The user wants the run to stop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,7 @@ class Session:
             config["checkpoint"]["interval"],
         )
         self.store = CheckpointStore(folder.checkpoints, keep=config["checkpoint"]["keep"])
+        self.best = CheckpointStore(folder.best, keep=1) if config["checkpoint"]["best"] else None
         self.log = MetricsLog(folder.path, tensorboard=config["logger"]["tensorboard"])
         self.episodes = EpisodeStats()
         self.last: Evaluation | None = None
@@ -69,6 +74,7 @@ class Session:
         self._progress: Progress | None = None
         self._train: dict[str, list[float]] = {}
         self._saved_at = -1
+        self._owes_evaluation = False  # one that the user stopped
 
     # -- starting ---------------------------------------------------------------------------------
     def start(self) -> None:
@@ -88,7 +94,10 @@ class Session:
         self.episodes.restore(tree["session"]["episodes"])
         self._train = {name: list(pair) for name, pair in tree["session"]["train"].items()}
         self.log.truncate_after(checkpoint.step)
+        self._owes_evaluation = bool(tree["session"].get("owes_evaluation"))
         self.store.truncate_after(checkpoint.step)
+        if self.best is not None:
+            self.best.truncate_after(checkpoint.step)
         status = self.folder.resumed(checkpoint.step)
         self.evaluations = {
             "last_evaluation": status.last_evaluation,
@@ -115,6 +124,8 @@ class Session:
         progress = self._progress = make_progress(partial(figures_of, self), title_of(self))
         started, first = time.perf_counter(), self.steps
         try:
+            if self._owes_evaluation:
+                self._evaluate_unless(interruption, progress)
             while not self.is_finished and not interruption.requested:
                 before = self.steps
                 self._note(self.loop.iterate())
@@ -123,8 +134,7 @@ class Session:
                 if _crosses(self.intervals.histograms, before, self.steps, self.total):
                     write_histograms(self.agent.executor, self.log, self.steps)
                 if _crosses(self.intervals.evaluation, before, self.steps, self.total):
-                    progress.say("evaluating")
-                    self.evaluate()
+                    self._evaluate_unless(interruption, progress)
                 if _crosses(self.intervals.checkpoint, before, self.steps, self.total):
                     progress.say("saving")
                     self.save()
@@ -147,12 +157,26 @@ class Session:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def evaluate(self) -> Evaluation:
+    def _evaluate_unless(self, interruption: Any, progress: Progress) -> None:
+        """An evaluation that the user stops is made when the run goes on."""
+
+        def go_on() -> None:
+            progress.tick()
+            if interruption.is_users:
+                raise _EvaluationStopped
+
+        progress.say("evaluating")
+        try:
+            self.evaluate(go_on)
+            self._owes_evaluation = False
+        except _EvaluationStopped:
+            self._owes_evaluation = self.steps < self.total
+
+    def evaluate(self, after_step: Callable[[], None] | None = None) -> Evaluation:
         """Plays evaluation episodes and notes the result."""
         settings = self.config["evaluation"]
-        tick = None if self._progress is None else self._progress.tick
         result = evaluate(
-            self.agent, self.config["env"], settings["episodes"], self.evaluation_seed, tick
+            self.agent, self.config["env"], settings["episodes"], self.evaluation_seed, after_step
         )
         self.last = result
         note = {"step": self.steps, "mean_reward": result.mean_reward}
@@ -160,6 +184,8 @@ class Session:
         known = self.folder.status.best_evaluation
         if known is None or result.mean_reward > known["mean_reward"]:
             changes["best_evaluation"] = note
+            if self.best is not None:
+                self.best.save(self.steps, {"model": self.agent.get_model()})
         self.evaluations |= changes
         self.log.log(
             self.steps,
@@ -177,7 +203,11 @@ class Session:
         if self._saved_at == self.steps:
             return
         self.log.flush()
-        session = {"episodes": self.episodes.state(), "train": self._train}
+        session = {
+            "episodes": self.episodes.state(),
+            "train": self._train,
+            "owes_evaluation": self._owes_evaluation,
+        }
         state = self.loop.get_state()
         if not self.config["checkpoint"]["memory"]:
             state.pop("memory")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -47,17 +48,22 @@ def evaluate(
     folder: Folder,
     episodes: Annotated[int, typer.Option(min=1, help="How many to play.")] = 20,
     checkpoint: Step = None,
+    as_json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
 ) -> int:
-    """Play episodes without exploration: rlg eval outputs/... --episodes 100."""
+    """Play episodes without exploration: rlg eval outputs/... --episodes 100.
+
+    --checkpoint best: with the model of the best evaluation.
+    """
     check_run(folder)
-    step = _step(checkpoint)
+    best = checkpoint == "best"
+    step = None if best else _step(checkpoint)
     from rlg.api.run import evaluate_run
-    from rlg.cli.summary import describe
+    from rlg.cli.summary import describe, figures_of
     from rlg.cli.waiting import waiting
 
     with waiting(f"playing {episodes} episodes..."):
-        found = evaluate_run(folder, episodes=episodes, checkpoint=step)
-    print(describe(found))
+        found = evaluate_run(folder, episodes=episodes, checkpoint=step, best=best)
+    print(json.dumps(figures_of(found)) if as_json else describe(found))
     return 0
 
 

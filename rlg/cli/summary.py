@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rlg.api.evaluation import Evaluation
@@ -71,13 +71,20 @@ def lines(outcome: Outcome) -> list[str]:
         ("best", best and f"mean reward {best['mean_reward']:.2f} at step {best['step']:,}"),
         ("expected", outcome.verdict and _verdict(outcome.verdict)),
         ("results", folder),
-        ("evaluate", f"rlg eval {folder}"),
+        ("evaluate", f"rlg eval {folder}{_checkpoint(outcome)}"),
         ("resume", f"rlg resume {folder}{budget}"),
         ("curves", f"tensorboard --logdir {folder}"),
         ("compare", f"rlg plot {beside}"),
         ("graph", page if (outcome.folder / "graph.html").exists() else None),
     ]
     return [_state(outcome), *(f"{name + ':':12}{text}" for name, text in pairs if text)]
+
+
+def _checkpoint(outcome: Outcome) -> str:
+    """The best model, if it is another than the last."""
+    is_kept = outcome.best is not None and (outcome.folder / "best").exists()
+    is_last = outcome.best is not None and outcome.best["step"] == outcome.steps
+    return " --checkpoint best" if is_kept and not is_last else ""
 
 
 def _state(outcome: Outcome) -> str:
@@ -106,6 +113,17 @@ def describe(evaluation: Evaluation) -> str:
         f"mean reward {evaluation.mean_reward:.2f} +- {evaluation.std_reward:.2f} over "
         f"{len(evaluation.returns)} episodes of {evaluation.mean_length:.0f} steps"
     )
+
+
+def figures_of(evaluation: Evaluation) -> dict[str, Any]:
+    """The same for machines, with every episode."""
+    return {
+        "mean_reward": evaluation.mean_reward,
+        "std_reward": evaluation.std_reward,
+        "mean_length": evaluation.mean_length,
+        "returns": list(evaluation.returns),
+        "lengths": list(evaluation.lengths),
+    }
 
 
 def short(path: Path) -> str:

@@ -33,6 +33,7 @@ class RunFolder:
         self.progress = self.path / "progress.csv"
         self.tensorboard = self.path / "tb"
         self.checkpoints = self.path / "checkpoints"
+        self.best = self.path / "best"  # the model of the best evaluation
         self.graph = self.path / "graph.svg"
         self._lock: lock.FolderLock | None = None
 
@@ -114,9 +115,14 @@ class RunFolder:
         return status
 
     def resumed(self, step: int) -> Status:
-        """Notes that the run goes on from the checkpoint of this step."""
-        earlier = self.status.resumed_from
+        """Notes that the run goes on from the checkpoint of this step; what was later is gone."""
+        status = self.status
+        earlier, evaluations = status.resumed_from, {}
+        for name in ("last_evaluation", "best_evaluation"):
+            known = getattr(status, name)
+            evaluations[name] = None if known is None or known["step"] > step else known
         return self.update(
+            **evaluations,
             state="running",
             steps=step,
             error=None,

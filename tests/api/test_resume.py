@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import signal
+
 import pytest
 import yaml
 
+from rlg.api import session
 from rlg.api.run import resume, train
 from rlg.errors import CheckpointError, SpecError
 from rlg.tracking.folder import RunFolder
@@ -29,6 +33,27 @@ def test_a_killed_and_resumed_run_equals_one_that_was_not(backend, env, at, tmp_
     assert outcome.resumed_at is not None
     assert at <= outcome.resumed_at < settings["total_timesteps"]
     assert course(tmp_path / "killed") == course(tmp_path / "whole")
+
+
+def test_an_evaluation_that_ctrl_c_stops_is_made_when_the_run_goes_on(tmp_path, monkeypatch):
+    settings = config("torch", total_timesteps=1024)
+    train(settings, tmp_path / "whole")
+    play, calls = session.evaluate, []
+
+    def interrupted(agent, env, episodes, seed, after_step):
+        def after() -> None:
+            calls.append(seed)
+            os.kill(os.getpid(), signal.SIGINT)
+            after_step()
+
+        return play(agent, env, episodes, seed, after)
+
+    monkeypatch.setattr(session, "evaluate", interrupted)
+    stopped = train(settings, tmp_path / "stopped")
+    assert (stopped.exit_code, stopped.steps, len(calls)) == (130, 512, 1)
+    monkeypatch.undo()
+    assert resume(tmp_path / "stopped").resumed_at == 512
+    assert course(tmp_path / "stopped") == course(tmp_path / "whole")
 
 
 def rich(backend: str) -> dict:

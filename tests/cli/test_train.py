@@ -12,6 +12,7 @@ from tests.cli.conftest import TINY
 FILES = {
     ".hydra",
     ".lock",
+    "best",
     "checkpoints",
     "config.yaml",
     "graph.html",
@@ -158,3 +159,49 @@ class Breaking(CartPoleEnv):
 
 gymnasium.register("Breaking-v0", Breaking)
 """
+
+
+def test_the_best_model_is_kept_and_played(rlg, folder):
+    """It is the one that the checkpoint of that step holds; the last one is another."""
+    words = ["evaluation.interval=128", "checkpoint.interval=128", "checkpoint.keep=null", "seed=3"]
+    result = rlg("train", *TINY, *words)
+    status = json.loads((result.folder / "status.json").read_text())
+    best, last = (status[f"{name}_evaluation"]["step"] for name in ("best", "last"))
+    assert best < last
+    (kept,) = (result.folder / "best").glob("step-*")
+    models = {
+        step: json.loads((path / "manifest.json").read_text())["sections"]["model"]["digest"]
+        for step in (best, last)
+        for path in [result.folder / "checkpoints" / kept.name.replace(str(best), str(step))]
+    }
+    model = json.loads((kept / "manifest.json").read_text())["sections"]["model"]["digest"]
+    assert model == models[best]
+    assert model != models[last]
+    assert f"rlg eval {result.folder} --checkpoint best" in result.out
+    figures = json.loads(rlg("eval", str(result.folder), "--checkpoint", "best", "--json").out)
+    assert sum(figures["returns"]) / 20 == pytest.approx(figures["mean_reward"])
+    played = rlg("eval", str(result.folder), "--checkpoint", "best")
+    assert f"mean reward {figures['mean_reward']:.2f}" in played.out
+    assert played.out == rlg("eval", str(result.folder), "--checkpoint", str(best)).out
+
+
+def test_without_a_best_model_a_line_says_so(rlg, folder):
+    result = rlg("train", *TINY, "evaluation.interval=128", "checkpoint.best=false")
+    assert not (result.folder / "best").exists()
+    refused = rlg("eval", str(result.folder), "--checkpoint", "best")
+    assert refused.code != 0
+    assert "no best model was kept" in refused.err
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        (["env.name=Acrobot-v1"], "dqn_Acrobot-v1_s0"),
+        (["env=acrobot"], "dqn_acrobot_s0"),
+        (["env.name=rlg/Counter-v0", "env.num_envs=2"], "dqn_rlg-Counter-v0_s0"),
+    ],
+)
+def test_the_folder_is_named_by_the_environment(rlg, folder, words, name):
+    result = rlg("train", *TINY, *words, "total_timesteps=64", "evaluation.interval=0")
+    assert result.code == 0, result.err
+    assert result.folder.name.endswith(name)

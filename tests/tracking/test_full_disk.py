@@ -73,7 +73,7 @@ def test_a_write_that_fails_halfway_leaves_what_was_saved(tmp_path, limit):
     assert message.startswith(f"{tmp_path}/store/step-000000002: can't be written: File too large;")
     assert "it needs 817.8 kB, " in message
     assert message.endswith(
-        "are free. Free some space or lower `keep`; earlier checkpoints are kept."
+        "are free. Free some space or lower checkpoint.keep; earlier checkpoints are kept."
     )
     assert len(message.splitlines()) == 1
 

@@ -128,6 +128,15 @@ class Agent:
         self.set_weights(load_file(str(path)))
 
     # -- state ------------------------------------------------------------------------------------
+    def get_model(self) -> dict[str, Any]:
+        """All variables but the experience: what acting and learning go by."""
+        variables = self.executor.builder.binding.variables
+        return {
+            path: self.executor.read(info.variable)
+            for path, info in variables.items()
+            if not self._is_experience(path)
+        }
+
     def get_state(self) -> dict[str, Any]:
         """Everything to go on from: weights, slots, experience, random streams, counters."""
         state = self.executor.get_state()

@@ -45,11 +45,15 @@ class Evaluation:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """Environment steps between them (0: at the end only), how many stay, and with experience?"""
+    """Environment steps between them (0: at the end only), how many stay, and with experience?
+
+    `best` keeps the model of the best evaluation beside them.
+    """
 
     interval: int = 25_000
     keep: int | None = 2
     memory: bool = True
+    best: bool = True
 
 
 @dataclass(frozen=True, slots=True)

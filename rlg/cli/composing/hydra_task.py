@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import logging
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr
@@ -16,6 +17,7 @@ from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.plugins import Plugins
 from hydra.errors import HydraException
 from hydra.plugins.search_path_plugin import SearchPathPlugin
+from omegaconf import OmegaConf
 
 from rlg.cli.composing.flags import Words
 from rlg.cli.exits import JobsFailedError
@@ -23,6 +25,11 @@ from rlg.errors import RLGError, SpecError
 
 PACKAGE = "rlg.conf"
 FULL_ERROR = "HYDRA_FULL_ERROR"
+
+# For names of run folders: `ALE/Pong-v5` is one word in them.
+OmegaConf.register_new_resolver(
+    "file_name", lambda name: re.sub(r"[^\w.-]+", "-", str(name)), replace=True
+)
 
 
 class UserFolder(SearchPathPlugin):

@@ -24,7 +24,7 @@ FILES = (
     *("status.json", "config.yaml", "meta.json", "metrics.jsonl", "progress.csv"),
     *("graph.svg", "graph.html"),
 )
-FOLDERS = ("tb", "checkpoints", "plans")
+FOLDERS = ("tb", "checkpoints", "best", "plans")
 
 
 class FolderTakenError(SpecError):

@@ -126,7 +126,7 @@ class Shelf:
 def _no_room(path: Path, needed: int, free: int, what: str) -> str:
     return (
         f"{path}: can't be written: {what}; it needs {size(needed)}, {size(free)} are free. Free "
-        "some space or lower `keep`; earlier checkpoints are kept."
+        "some space or lower checkpoint.keep; earlier checkpoints are kept."
     )
 
 
