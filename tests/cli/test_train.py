@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import pytest
 import yaml
@@ -205,3 +207,22 @@ def test_the_folder_is_named_by_the_environment(rlg, folder, words, name):
     result = rlg("train", *TINY, *words, "total_timesteps=64", "evaluation.interval=0")
     assert result.code == 0, result.err
     assert result.folder.name.endswith(name)
+
+
+def test_a_run_that_is_under_way_is_not_touched_by_another(rlg, folder):
+    held = (
+        "import sys; from rlg.tracking import RunFolder\n"
+        "with RunFolder.create('run', '', seed=0):\n"
+        "    print('held', flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", held], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as other:
+        assert other.stdout.readline() == b"held\n"
+        before = (folder / "run/status.json").read_text()
+        refused = rlg("train", *TINY, "hydra.run.dir=run")
+        after = (folder / "run/status.json").read_text()
+        other.stdin.close()
+    assert refused.code == 2
+    assert "run holds a run already" in refused.err
+    assert after == before

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from contextlib import suppress
 from pathlib import Path
@@ -12,11 +13,15 @@ from rlg.errors import SpecError
 
 
 def note_failure(folder: Path, line: str, code: int) -> None:
-    """Writes the error into `status.json`, so that a sweep's folders tell what became of them."""
+    """Writes the error into `status.json`, so that a sweep's folders tell what became of them.
+
+    Not if another process is at it: two runs that began in the same second share a name.
+    """
+    from rlg.tracking.lock import owner
     from rlg.tracking.status import Status
 
     path = folder / "status.json"
-    if folder.is_dir():
+    if folder.is_dir() and owner(folder) in (None, os.getpid()):
         status = Status.read(path) if path.exists() else Status()
         if status.state in ("running", "failed"):
             status.changed(state="failed", error=line, exit_code=code).write(path)
