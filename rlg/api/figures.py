@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,13 +20,13 @@ LOCAL = "local"  # the worker in this process
 
 def title_of(session: Session) -> Title:
     """Which run it is."""
-    config = session.config
+    config, here, folder = session.config, Path.cwd(), session.folder.path.resolve()
     return Title(
         agent=config["agent"]["type"],
         env=config["env"]["name"],
         backend=config["backend"]["type"],
         seed=session.seed,
-        folder=str(session.folder.path),
+        folder=str(folder.relative_to(here) if folder.is_relative_to(here) else folder),
     )
 
 

@@ -111,7 +111,7 @@ def test_the_smallest_configuration_is_completed_and_plain():
     assert found["optimizer"]["learning_rate"] == 0.001
     assert found["backend"]["type"] == "torch"
     assert found["env"]["num_envs"] == 1
-    assert found["checkpoint"] == {"interval": 25_000, "keep": 2, "memory": True}
+    assert found["checkpoint"] == {"interval": 25_000, "keep": 2, "memory": True, "best": True}
 
 
 def test_numbers_written_as_text_or_floats_are_numbers_afterwards():

@@ -17,6 +17,16 @@ _OWN = ("name", "num_envs", "seed")
 
 def check_env(section: Mapping[str, Any]) -> tuple[dict[str, Any], Space, Space]:
     """The section, and the spaces of observations and actions; one environment was made to see."""
+    result = check_env_keys(section)
+    try:
+        with make_env(**{**result, "num_envs": 1}) as made:
+            return result, made.observation_space, made.action_space
+    except (SpecError, EnvironmentFailure) as error:
+        raise SpecError(f"env.name={result['name']}: {error}") from error
+
+
+def check_env_keys(section: Mapping[str, Any]) -> dict[str, Any]:
+    """The section alone: other sections refer to it, and its mistakes are not theirs."""
     if "seed" in section:
         raise SpecError("env.seed: a run has one seed, for everything. Write seed=3.")
     common = arguments_of_function()
@@ -29,12 +39,7 @@ def check_env(section: Mapping[str, Any]) -> tuple[dict[str, Any], Space, Space]
     if options is not None:
         check_keys(words, [*common, *options], "env", f"env (name {name})")
         words = checked(words, options, "env", f"env (name {name})", complete=is_own)
-    result = {**head, **words}
-    try:
-        with make_env(**{**result, "num_envs": 1}) as made:
-            return result, made.observation_space, made.action_space
-    except (SpecError, EnvironmentFailure) as error:
-        raise SpecError(f"env.name={name}: {error}") from error
+    return {**head, **words}
 
 
 def arguments_of_function() -> Arguments:
