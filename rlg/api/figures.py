@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rlg.api.agents.agent import Agent
 from rlg.tracking.display.figures import Evaluated, Figures, MemoryFill, Title
+from rlg.tracking.display.readable import short
 
 if TYPE_CHECKING:
     from rlg.api.session import Session
@@ -20,13 +20,13 @@ LOCAL = "local"  # the worker in this process
 
 def title_of(session: Session) -> Title:
     """Which run it is."""
-    config, here, folder = session.config, Path.cwd(), session.folder.path.resolve()
+    config = session.config
     return Title(
         agent=config["agent"]["type"],
         env=config["env"]["name"],
         backend=config["backend"]["type"],
         seed=session.seed,
-        folder=str(folder.relative_to(here) if folder.is_relative_to(here) else folder),
+        folder=short(session.folder.path),
     )
 
 

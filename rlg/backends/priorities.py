@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rlg.backends.numpy.kernels import EMPTY
+from rlg.graph.core.ops import EMPTY
 
 
 def set_by_levels(

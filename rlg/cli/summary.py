@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 from rlg.api.phases import phase_of
 from rlg.cli.exits import INTERRUPTED
 from rlg.errors import RLGError
+from rlg.tracking.display.readable import duration, rate, short
 
 
 def print_outcome(outcome: Outcome) -> None:
@@ -90,16 +91,12 @@ def _checkpoint(outcome: Outcome) -> str:
 def _state(outcome: Outcome) -> str:
     state = "interrupted, saved" if outcome.exit_code == INTERRUPTED else "done"
     since = f" (resumed at {outcome.resumed_at:,})" if outcome.resumed_at is not None else ""
-    from rlg.tracking.display.readable import duration, rate
-
     speed = f" in {duration(outcome.seconds)}, {rate(outcome.steps_per_second)} steps/s"
     return f"{state}: {outcome.steps:,} steps{since}, {outcome.updates:,} updates{speed}"
 
 
 def _verdict(verdict: Verdict) -> str:
     """Whether a test was passed, with its figures."""
-    from rlg.tracking.display.readable import duration
-
     word = "reached" if verdict.is_reached else "not reached"
     return (
         f"{word}: mean reward {verdict.evaluation.mean_reward:.2f}, expected "
@@ -124,11 +121,3 @@ def figures_of(evaluation: Evaluation) -> dict[str, Any]:
         "returns": list(evaluation.returns),
         "lengths": list(evaluation.lengths),
     }
-
-
-def short(path: Path) -> str:
-    """A path relative to the working folder, where it is below it."""
-    try:
-        return str(path.resolve().relative_to(Path.cwd()))
-    except ValueError:
-        return str(path)

@@ -18,11 +18,16 @@ _OWN = ("name", "num_envs", "seed")
 def check_env(section: Mapping[str, Any]) -> tuple[dict[str, Any], Space, Space]:
     """The section, and the spaces of observations and actions; one environment was made to see."""
     result = check_env_keys(section)
+    return result, *spaces_of(result)
+
+
+def spaces_of(env: Mapping[str, Any]) -> tuple[Space, Space]:
+    """Those of observations and actions, from an environment of a checked section."""
     try:
-        with make_env(**{**result, "num_envs": 1}) as made:
-            return result, made.observation_space, made.action_space
+        with make_env(**{**env, "num_envs": 1}) as made:
+            return made.observation_space, made.action_space
     except (SpecError, EnvironmentFailure) as error:
-        raise SpecError(f"env.name={result['name']}: {error}") from error
+        raise SpecError(f"env.name={env['name']}: {error}") from error
 
 
 def check_env_keys(section: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any
 from rlg.api.agents.factory import agent_class, make_agent
 from rlg.api.config.backends import check_backend, check_devices
 from rlg.api.config.components import check_component, check_part
-from rlg.api.config.environments import check_env, check_env_keys
+from rlg.api.config.environments import check_env_keys, spaces_of
 from rlg.api.config.fitting import check_fit
 from rlg.api.config.plugins import load_plugins
 from rlg.api.config.schedules import check_schedules
@@ -56,7 +56,7 @@ def validate(config: Mapping[str, Any], *, loads_backend: bool = True) -> dict[s
     env = mapping(_needed(config, "env"), "env", "env.name=cartpole")
     env = check_env_keys(env)
     parts = {name: check_component(_part(config, agent, name), name) for name in PARTS}
-    env, observations, actions = check_env(env)
+    observations, actions = spaces_of(env)
     check_fit(parts["network"], env["name"], observations)
     _try_agent(
         {**agent, "total_timesteps": top["total_timesteps"]}, env, observations, actions, parts

@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-# The minimum of no priorities: finite, so that it saves and compares as any number.
-EMPTY = float(np.finfo(np.float64).max)
+from rlg.graph.core.ops import EMPTY
 
 
 class Kernels(NamedTuple):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import logging
 import os
 import re
@@ -10,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
-from typing import Any, ClassVar, TextIO
+from typing import Any, ClassVar
 
 import hydra
 from hydra.core.config_search_path import ConfigSearchPath
@@ -21,6 +20,7 @@ from omegaconf import OmegaConf
 
 from rlg.cli.composing.flags import Words
 from rlg.cli.exits import JobsFailedError
+from rlg.cli.streams import Wrapped
 from rlg.errors import RLGError, SpecError
 
 PACKAGE = "rlg.conf"
@@ -77,29 +77,13 @@ def _explained(error: Exception, words: Words) -> RLGError:
     return SpecError(explain_composition(error, words))
 
 
-class _Filtered(io.TextIOBase):
+class _Filtered(Wrapped):
     """A stream without the line that Hydra writes about a failed job: the job has said more."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
 
     def write(self, text: str) -> int:
         if text.startswith("Error executing job with overrides"):
             return len(text)
         return self._stream.write(text)
-
-    @property
-    def encoding(self) -> str:  # type: ignore[override]
-        return self._stream.encoding
-
-    def flush(self) -> None:
-        self._stream.flush()
-
-    def isatty(self) -> bool:
-        return self._stream.isatty()
-
-    def fileno(self) -> int:
-        return self._stream.fileno()
 
 
 @contextmanager

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import io
 from typing import TextIO
+
+from rlg.cli.streams import Wrapped
 
 PROGRAM = "rlg: "  # lines that begin so name their job themselves
 
 
-class NamedLines(io.TextIOBase):
+class NamedLines(Wrapped):
     """Writes whole lines only, so that those of several processes don't mix; it is no terminal."""
 
     def __init__(self, stream: TextIO, name: str) -> None:
-        self._stream, self._name = stream, name
+        super().__init__(stream)
+        self._name = name
         self._rest = ""
 
     def write(self, text: str) -> int:
@@ -22,15 +24,5 @@ class NamedLines(io.TextIOBase):
             self._stream.write(f"{name}{line}\n")
         return len(text)
 
-    @property
-    def encoding(self) -> str:  # type: ignore[override]
-        return self._stream.encoding
-
-    def flush(self) -> None:
-        self._stream.flush()
-
     def isatty(self) -> bool:
         return False
-
-    def fileno(self) -> int:
-        return self._stream.fileno()

@@ -9,8 +9,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from rlg.cli.summary import short
 from rlg.cli.tables import Table, print_table
+from rlg.tracking.display.readable import short
 from rlg.tracking.sweeps.rows import (
     DONE,
     FAILED,

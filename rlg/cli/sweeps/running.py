@@ -8,11 +8,11 @@ from pathlib import Path
 from rlg.cli.composing.flags import Words
 from rlg.cli.composing.hydra_task import run_with_hydra
 from rlg.cli.exits import DONE, INTERRUPTED, REWARD_NOT_REACHED, JobsFailedError, report
-from rlg.cli.summary import short
 from rlg.cli.sweeps.job import Jobs
 from rlg.cli.sweeps.optuna_conf import offer_optuna
 from rlg.cli.sweeps.plan import SweepRefused, planned
 from rlg.cli.sweeps.report import print_sweep
+from rlg.tracking.display.readable import short
 from rlg.tracking.sweeps.rows import DONE as IS_DONE
 from rlg.tracking.sweeps.rows import FAILED, Sweep, read_sweep
 

@@ -8,6 +8,7 @@ are NHWC with HWIO kernels, and state changes happen in program order.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
@@ -20,6 +21,8 @@ Variable: TypeAlias = Any
 # A static size, or the scalar that `batch_size` gives while a backend traces.
 Size: TypeAlias = Any
 Axis: TypeAlias = int | tuple[int, ...] | None
+# The minimum of no priorities: finite, so that it saves and compares as any number.
+EMPTY = sys.float_info.max
 
 
 class Ops(Protocol):

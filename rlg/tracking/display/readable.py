@@ -1,8 +1,9 @@
-"""Numbers as people read them: 12.3M, 1:02:03, 45.2 MB."""
+"""Numbers and paths as people read them: 12.3M, 1:02:03, 45.2 MB, outputs/..."""
 
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 _STEPS = ((10**9, "G"), (10**6, "M"), (10**3, "k"))
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
@@ -52,3 +53,11 @@ def size(number: int) -> str:
 def small(number: float) -> str:
     """A loss or a share of any size: 0.0123, 4.1e-05."""
     return f"{number:.3g}"
+
+
+def short(path: Path) -> str:
+    """A path relative to the working folder, where it is below it."""
+    try:
+        return str(path.resolve().relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-
 from rlg.errors import ComponentError
 from rlg.graph import Component, Size, Tensor, Variable, api, graph_fn
-
-# The minimum of no priorities.
-EMPTY = float(np.finfo(np.float64).max)
+from rlg.graph.core.ops import EMPTY
 
 
 class PriorityTree(Component):
