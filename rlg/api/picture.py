@@ -10,8 +10,8 @@ from pathlib import Path
 
 from rlg.backends.executor import GraphExecutor
 from rlg.backends.hosting import LOWERING, is_hosted
-from rlg.graph.core.emit import Emitter
-from rlg.graph.core.records import Graph, Record
+from rlg.graph.core.assembly.records import Graph, Record
+from rlg.graph.core.plan.emit import Emitter
 from rlg.graph.drawing import text_tree, to_dot, to_html, to_svg
 from rlg.graph.drawing.nodes import graph_nodes
 from rlg.graph.drawing.picture import api_name, wanted

@@ -22,7 +22,7 @@ from rlg.api.summaries import are_wanted, write_histograms, write_scalars
 from rlg.envs import make_env
 from rlg.errors import ExecutionError
 from rlg.execution.local import Iteration, ReplayLoop
-from rlg.graph.core.randomness import key_of
+from rlg.graph.core.component.randomness import key_of
 from rlg.tracking.checkpoints.store import CheckpointStore
 from rlg.tracking.display.progress import Progress, make_progress
 from rlg.tracking.episodes import EpisodeStats

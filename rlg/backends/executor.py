@@ -19,16 +19,16 @@ from rlg.backends.entry import Check, make_check
 from rlg.backends.hosting import LOWERING, host_entry, is_hosted, map_arrays
 from rlg.backends.numpy.ops import NumpyOps
 from rlg.errors import BackendError, ExecutionError
-from rlg.graph.core.assemble import Fresh
-from rlg.graph.core.binding import DeviceMap
-from rlg.graph.core.build import Builder, BuildStatistics
-from rlg.graph.core.component import Component
-from rlg.graph.core.define_by_run import Runner
-from rlg.graph.core.diagnose import suggestion
-from rlg.graph.core.liveness import all_summaries
-from rlg.graph.core.methods import TENSOR, Method
-from rlg.graph.core.plan import Lowering, Plan, make_plan
-from rlg.graph.core.records import Graph
+from rlg.graph.core.assembly.assemble import Fresh
+from rlg.graph.core.assembly.records import Graph
+from rlg.graph.core.build.binding import DeviceMap
+from rlg.graph.core.build.builder import Builder, BuildStatistics
+from rlg.graph.core.build.diagnose import suggestion
+from rlg.graph.core.component.component import Component
+from rlg.graph.core.component.methods import TENSOR, Method
+from rlg.graph.core.plan.define_by_run import Runner
+from rlg.graph.core.plan.liveness import all_summaries
+from rlg.graph.core.plan.plan import Lowering, Plan, make_plan
 
 Entry = Callable[..., Any]
 

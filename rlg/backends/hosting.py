@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from rlg.backends.entry import Check
-from rlg.graph.core.plan import Plan
-from rlg.graph.core.records import Call, Graph, Item, all_nodes
+from rlg.graph.core.assembly.records import Call, Graph, Item, all_nodes
+from rlg.graph.core.plan.plan import Plan
 
 LOWERING: Any = SimpleNamespace(
     feeds=False, no_grad=None, cuts=False, transfer=None, place=None, from_host=np.asarray

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rlg.graph.core.ops import EMPTY
+from rlg.graph.core.component.ops import EMPTY
 
 
 def set_by_levels(

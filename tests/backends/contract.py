@@ -14,7 +14,7 @@ import numpy as np
 from scipy import special
 
 from rlg.backends.numpy.kernels import EMPTY
-from rlg.graph.core.randomness import Stream
+from rlg.graph.core.component.randomness import Stream
 
 
 def f32(value: Any) -> np.ndarray:

@@ -13,7 +13,7 @@ from rlg.backends.numpy.ops import NumpyOps
 from rlg.backends.numpy.regions import leaves
 from rlg.backends.tf.ops import TFOps
 from rlg.backends.torch.ops import TorchOps
-from rlg.graph.core.randomness import Stream
+from rlg.graph.core.component.randomness import Stream
 
 Arrays = list[np.ndarray]
 # fn(ops, variables, *inputs) gives a tree of tensors.

@@ -12,7 +12,7 @@ from rlg.backends.numpy.ops import NumpyOps
 from rlg.backends.numpy.regions import leaves
 from rlg.backends.torch.ops import TorchOps
 from rlg.errors import BackendError
-from rlg.graph.core.ops import Ops
+from rlg.graph.core.component.ops import Ops
 from tests.backends.contract import CASES, IDS, Case
 from tests.backends.runners import BACKENDS, OPS, run
 

@@ -13,12 +13,12 @@ import pytest
 
 from rlg.errors import BackendError
 from rlg.graph import registry
-from rlg.graph.core.assemble import Fresh
-from rlg.graph.core.binding import Binding
-from rlg.graph.core.component import walk
-from rlg.graph.core.flow import space_of
-from rlg.graph.core.methods import TENSOR
-from rlg.graph.core.randomness import Stream
+from rlg.graph.core.assembly.assemble import Fresh
+from rlg.graph.core.build.binding import Binding
+from rlg.graph.core.build.flow import space_of
+from rlg.graph.core.component.component import walk
+from rlg.graph.core.component.methods import TENSOR
+from rlg.graph.core.component.randomness import Stream
 from rlg.graph.spaces import Space, flatten, path_name
 from rlg.testing import ComponentTest
 from rlg.testing.component_test import compare

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rlg.backends.executor import GraphExecutor, make_executor
 from rlg.errors import ExecutionError
 from rlg.graph import Component
-from rlg.graph.core.build import BuildStatistics
+from rlg.graph.core.build.builder import BuildStatistics
 from rlg.graph.spaces import Space, map_leaves
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from rlg.api.agents.agent import Agent
 from rlg.errors import SpecError
-from rlg.graph.core.diagnose import suggestion
+from rlg.graph.core.build.diagnose import suggestion
 from rlg.graph.spaces import Space
 
 # Dotted paths, imported on use; plugins add classes.

@@ -13,7 +13,7 @@ from rlg.backends.entry import Check
 from rlg.backends.executor import Entry, GraphExecutor
 from rlg.backends.numpy import devices
 from rlg.backends.numpy.ops import NumpyOps
-from rlg.graph.core.plan import Plan
+from rlg.graph.core.plan.plan import Plan
 
 
 class NumpyExecutor(GraphExecutor):

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rlg.graph.core.ops import EMPTY
+from rlg.graph.core.component.ops import EMPTY
 
 
 class Kernels(NamedTuple):

@@ -14,14 +14,14 @@ from rlg.backends.numpy.recurrent import ScanRecurrent
 from rlg.backends.numpy.regions import PythonRegions
 from rlg.backends.numpy.state import NumpyState
 from rlg.errors import BackendError
-from rlg.graph.core.ops import Axis, Size
-from rlg.graph.core.randomness import UNIFORMS, Stream
+from rlg.graph.core.component.ops import Axis, Size
+from rlg.graph.core.component.randomness import UNIFORMS, Stream
 
 Array: TypeAlias = Any  # An ndarray, or the scalar that NumPy makes of a 0-d one.
 
 
 class NumpyOps(NumpyState, NumpyPriorities, NumpyOptimizer, PythonRegions, ScanRecurrent):
-    """The contract of `rlg.graph.core.ops` on NumPy; one instance per component."""
+    """The contract of `rlg.graph.core.component.ops` on NumPy; one instance per component."""
 
     # Draws that a plan hands in; without them numbers come from the component's own stream.
     feed: list[Array] | None = None

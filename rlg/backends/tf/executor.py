@@ -22,8 +22,8 @@ from rlg.backends.executor import Entry, GraphExecutor
 from rlg.backends.tf import devices, host, tape
 from rlg.backends.tf.ops import TFOps
 from rlg.errors import BackendError
-from rlg.graph.core.plan import Plan
-from rlg.graph.core.randomness import dtype_of_kind
+from rlg.graph.core.component.randomness import dtype_of_kind
+from rlg.graph.core.plan.plan import Plan
 from rlg.graph.spaces import flatten, unflatten
 
 MODES = ("function", "graph")

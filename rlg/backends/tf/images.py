@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from rlg.graph.core.ops import Tensor
+from rlg.graph.core.component.ops import Tensor
 
 
 def conv2d(

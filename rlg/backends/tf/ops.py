@@ -18,12 +18,12 @@ from rlg.backends.tf.priorities import TFPriorities
 from rlg.backends.tf.regions import TFRegions
 from rlg.backends.tf.state import TFState
 from rlg.errors import BackendError
-from rlg.graph.core.ops import Size, Tensor, Variable
-from rlg.graph.core.randomness import UNIFORMS, Stream
+from rlg.graph.core.component.ops import Size, Tensor, Variable
+from rlg.graph.core.component.randomness import UNIFORMS, Stream
 
 
 class TFOps(TFState, TFPriorities, TFOptimizer, TFRegions, ScanRecurrent):
-    """The contract of `rlg.graph.core.ops` on TensorFlow; one instance per component."""
+    """The contract of `rlg.graph.core.component.ops` on TensorFlow; one instance per component."""
 
     # Draws that a plan hands in; without them numbers come from the component's own stream.
     feed: list[Tensor] | None = None

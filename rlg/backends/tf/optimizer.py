@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import tensorflow as tf
 
-from rlg.graph.core.ops import Tensor, Variable
+from rlg.graph.core.component.ops import Tensor, Variable
 
 
 class TFOptimizer:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from rlg.graph.core.ops import Size, Tensor
+from rlg.graph.core.component.ops import Size, Tensor
 
 
 def axis_size(x: Tensor, axis: int) -> Size:

@@ -9,7 +9,7 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from rlg.backends.numpy.state import uniform_value
-from rlg.graph.core.ops import Tensor, Variable
+from rlg.graph.core.component.ops import Tensor, Variable
 
 
 class TFState:

@@ -10,8 +10,8 @@ import tensorflow as tf
 
 from rlg.backends.hosting import is_hosted
 from rlg.backends.tf.executor import TFExecutor, _Traced
-from rlg.graph.core.component import Component
-from rlg.graph.core.plan import Plan, make_plan
+from rlg.graph.core.component.component import Component
+from rlg.graph.core.plan.plan import Plan, make_plan
 from rlg.graph.drawing.nodes import node_name
 from rlg.graph.drawing.picture import api_name, wanted
 

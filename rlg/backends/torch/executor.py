@@ -20,9 +20,9 @@ from rlg.backends.executor import Entry, GraphExecutor
 from rlg.backends.hosting import map_arrays
 from rlg.backends.torch import devices
 from rlg.backends.torch.ops import TorchOps
-from rlg.graph.core.define_by_run import Runner
-from rlg.graph.core.plan import Plan
-from rlg.graph.core.records import Graph
+from rlg.graph.core.assembly.records import Graph
+from rlg.graph.core.plan.define_by_run import Runner
+from rlg.graph.core.plan.plan import Plan
 
 # The guard that torch.inference_mode() wraps in three more Python calls (0.8 us against 1.9).
 _inference = torch._C._InferenceMode

@@ -19,8 +19,8 @@ from rlg.backends.torch.recurrent import TorchRecurrent
 from rlg.backends.torch.regions import TorchRegions, tensor_of
 from rlg.backends.torch.state import TorchState
 from rlg.errors import BackendError
-from rlg.graph.core.ops import Size
-from rlg.graph.core.randomness import UNIFORMS, Stream
+from rlg.graph.core.component.ops import Size
+from rlg.graph.core.component.randomness import UNIFORMS, Stream
 
 _NAMES = "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64".split()
 DTYPES: dict[str, torch.dtype] = {name: getattr(torch, name) for name in _NAMES}
@@ -28,7 +28,7 @@ _NAME_OF = {dtype: name for name, dtype in DTYPES.items()}
 
 
 class TorchOps(TorchState, TorchPriorities, TorchOptimizer, TorchRegions, TorchRecurrent):
-    """The contract of `rlg.graph.core.ops` on torch; one instance per component."""
+    """The contract of `rlg.graph.core.component.ops` on torch; one instance per component."""
 
     # Draws that a plan hands in; without them numbers come from the component's own stream.
     feed: list[Tensor] | None = None

@@ -10,7 +10,7 @@ import numpy as np
 
 from rlg.errors import RLGError, SpaceError, SpecError
 from rlg.graph import Component, registry
-from rlg.graph.core.component import walk
+from rlg.graph.core.component.component import walk
 from rlg.graph.spaces import Space, space_from_spec
 from rlg.testing import ComponentTest
 from rlg.testing.goldens import GOLDENS, Golden

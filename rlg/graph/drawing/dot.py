@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rlg.graph.drawing.picture import Picture, Scope
 
 if TYPE_CHECKING:
-    from rlg.graph.core.build import Builder
+    from rlg.graph.core.build.builder import Builder
 
 
 def to_dot(builder: Builder, api: str | None = None) -> str:

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from rlg.graph.core.component import Component
-from rlg.graph.core.records import (
+from rlg.graph.core.assembly.records import (
     Call,
     Cond,
     Graph,
@@ -26,12 +25,13 @@ from rlg.graph.core.records import (
     bodies_of,
     records_in,
 )
+from rlg.graph.core.component.component import Component
 from rlg.graph.drawing.picture import api_name, wanted
 from rlg.graph.drawing.words import full, short
 from rlg.graph.spaces import Box
 
 if TYPE_CHECKING:
-    from rlg.graph.core.build import Builder
+    from rlg.graph.core.build.builder import Builder
 
 Kind = Literal["function", "variables", "input", "output"]
 Stack = tuple[tuple[Component, str], ...]

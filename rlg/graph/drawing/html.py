@@ -14,13 +14,13 @@ from html import escape
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from rlg.graph.core.records import Graph
+from rlg.graph.core.assembly.records import Graph
 from rlg.graph.drawing.flows import Point, Stack, flows
 from rlg.graph.drawing.picture import Arrow, Picture, Scope, api_name, wanted
 from rlg.graph.drawing.words import full, short
 
 if TYPE_CHECKING:
-    from rlg.graph.core.build import Builder
+    from rlg.graph.core.build.builder import Builder
 
 # How a flow is drawn: a value, variables that are handed over, variables that are shared.
 VALUE, HANDED, SHARED = range(3)

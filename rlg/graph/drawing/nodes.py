@@ -10,12 +10,12 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from rlg.graph.core.component import Component
+from rlg.graph.core.component.component import Component
 from rlg.graph.drawing.flows import Flow, Point, flows
 from rlg.graph.drawing.picture import HOST, Picture
 
 if TYPE_CHECKING:
-    from rlg.graph.core.build import Builder
+    from rlg.graph.core.build.builder import Builder
 
 # Scopes that hold what comes in and goes out.
 INPUTS, OUTPUTS = "inputs", "outputs"

@@ -34,7 +34,7 @@ from rlg.graph.drawing.layout import (
 from rlg.graph.drawing.picture import Arrow, Picture
 
 if TYPE_CHECKING:
-    from rlg.graph.core.build import Builder
+    from rlg.graph.core.build.builder import Builder
 
 
 def to_svg(builder: Builder, api: str | None = None) -> str:

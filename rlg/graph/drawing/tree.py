@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rlg.graph.drawing.picture import Held, Picture, Scope
 
 if TYPE_CHECKING:
-    from rlg.graph.core.build import Builder
+    from rlg.graph.core.build.builder import Builder
 
 
 def text_tree(builder: Builder, api: str | None = None, depth: int | None = None) -> str:

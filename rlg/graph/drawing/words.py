@@ -6,8 +6,8 @@ import math
 import re
 from collections.abc import Mapping
 
-from rlg.graph.core.methods import TENSOR
-from rlg.graph.core.records import Edge, Record, Tree
+from rlg.graph.core.assembly.records import Edge, Record, Tree
+from rlg.graph.core.component.methods import TENSOR
 from rlg.graph.spaces import Box, Dict, Tuple
 
 # Characters that a label has at most, about; tooltips say the rest.

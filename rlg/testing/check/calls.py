@@ -10,7 +10,7 @@ import numpy as np
 
 from rlg.errors import SpecError
 from rlg.graph import Component
-from rlg.graph.core.methods import SIZE, STATIC, TENSOR, Method
+from rlg.graph.core.component.methods import SIZE, STATIC, TENSOR, Method
 from rlg.graph.spaces import Space
 
 Spaces = Mapping[str, Any]

@@ -9,7 +9,7 @@ from typing import Any
 
 from rlg.errors import BackendError, SpecError
 from rlg.graph import Component
-from rlg.graph.core.component import walk
+from rlg.graph.core.component.component import walk
 from rlg.testing.check.calls import APICall, Calls, calls_of
 from rlg.testing.check.gradients import GradientCheck
 from rlg.testing.check.instance import Instance

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rlg.graph.core.component import walk
-from rlg.graph.core.records import all_nodes
+from rlg.graph.core.assembly.records import all_nodes
+from rlg.graph.core.component.component import walk
 from rlg.testing.check.calls import APICall
 from rlg.testing.check.differentiated import LOSS, Differentiated, shifted_inputs, shown
 from rlg.testing.check.report import Error

@@ -8,9 +8,9 @@ from typing import Any
 from rlg.backends.executor import make_executor
 from rlg.backends.hosting import is_hosted
 from rlg.graph import Component
-from rlg.graph.core.assemble import Fresh
-from rlg.graph.core.flow import space_of
-from rlg.graph.core.records import Graph
+from rlg.graph.core.assembly.assemble import Fresh
+from rlg.graph.core.assembly.records import Graph
+from rlg.graph.core.build.flow import space_of
 from rlg.graph.spaces import Space
 from rlg.testing.check.calls import APICall
 

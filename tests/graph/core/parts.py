@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from rlg.graph import Component, Size, Tensor, api, graph_fn
-from rlg.graph.core.assemble import Assembler, Fresh
-from rlg.graph.core.component import name_trees
-from rlg.graph.core.mode import installed
-from rlg.graph.core.records import Graph
+from rlg.graph.core.assembly.assemble import Assembler, Fresh
+from rlg.graph.core.assembly.records import Graph
+from rlg.graph.core.component.component import name_trees
+from rlg.graph.core.component.mode import installed
 from rlg.graph.spaces import Box
 
 VECTOR = Box((2,))

@@ -4,7 +4,7 @@ import pytest
 
 from rlg.errors import AssemblyError
 from rlg.graph import Component, Static, Tensor, api, graph_fn
-from rlg.graph.core.records import Call, Cond, Item, Scan
+from rlg.graph.core.assembly.records import Call, Cond, Item, Scan
 from tests.graph.core.parts import AddOne, Plus, trace
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from rlg.errors import ComponentError
 from rlg.graph import Component, Tensor, api, graph_fn
-from rlg.graph.core.component import name_trees, snake, walk
+from rlg.graph.core.component.component import name_trees, snake, walk
 from rlg.graph.spaces import Box, Dict
 from rlg.testing import ComponentTest
 from tests.graph.core.parts import ROWS, VECTOR, AddOne, Dense

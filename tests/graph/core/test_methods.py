@@ -6,7 +6,7 @@ import pytest
 
 from rlg.errors import ComponentError
 from rlg.graph import Component, Size, Static, Tensor, api, graph_fn, host_fn
-from rlg.graph.core.methods import Mark, Method, mark_of
+from rlg.graph.core.component.methods import Mark, Method, mark_of
 
 Pair = tuple[Tensor, Tensor]
 

@@ -8,8 +8,8 @@ import pytest
 
 from rlg.errors import ExecutionError
 from rlg.graph import Component, Size, Static, Tensor, api, graph_fn, host_fn
-from rlg.graph.core.assemble import Fresh
-from rlg.graph.core.plan import make_plan
+from rlg.graph.core.assembly.assemble import Fresh
+from rlg.graph.core.plan.plan import make_plan
 from rlg.graph.spaces import Box, Dict
 from rlg.testing import ComponentTest
 from tests.graph.core.parts import (

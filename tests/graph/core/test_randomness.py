@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rlg.graph import Component, Size, Static, Tensor, api, graph_fn
-from rlg.graph.core.randomness import Stream, key_of
+from rlg.graph.core.component.randomness import Stream, key_of
 from rlg.graph.spaces import Box
 from rlg.testing import ComponentTest
 from tests.graph.core.parts import LINE

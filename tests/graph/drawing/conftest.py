@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rlg.graph.core.build import Builder
+from rlg.graph.core.build.builder import Builder
 from tests.graph.drawing.parts import build_dqn, build_placed
 
 

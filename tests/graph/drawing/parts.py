@@ -12,7 +12,7 @@ import numpy as np
 
 from rlg.backends.numpy.executor import NumpyExecutor
 from rlg.graph import Component, Size, Static, Tensor, api, graph_fn
-from rlg.graph.core.build import Builder
+from rlg.graph.core.build.builder import Builder
 from rlg.graph.drawing import text_tree, to_dot, to_html, to_svg
 from rlg.graph.spaces import BoolBox, Box, Dict, FloatBox, IntBox
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from rlg.graph import Component
-from rlg.graph.core.build import Builder
+from rlg.graph.core.build.builder import Builder
 from rlg.graph.drawing import to_svg
 from rlg.graph.drawing.picture import Picture
 from tests.graph.drawing.parts import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rlg.graph import Tensor, api, graph_fn
 from rlg.graph.components.distributions.distribution import Distribution, shape_like
-from rlg.graph.core.ops import Ops
+from rlg.graph.core.component.ops import Ops
 
 # The logit of a choice that must not be made: its probability is exactly 0, all stays finite.
 MASKED = -1e9

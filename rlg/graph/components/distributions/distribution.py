@@ -8,7 +8,7 @@ import numpy as np
 
 from rlg.errors import ComponentError
 from rlg.graph import Component, Tensor, api
-from rlg.graph.core.ops import Ops, Size
+from rlg.graph.core.component.ops import Ops, Size
 
 
 class Distribution(Component):

@@ -6,7 +6,7 @@ import math
 
 from rlg.graph import Tensor, api, graph_fn
 from rlg.graph.components.distributions.distribution import Distribution, shape_like
-from rlg.graph.core.ops import Ops
+from rlg.graph.core.component.ops import Ops
 
 HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from rlg.errors import ComponentError
 from rlg.graph import Component, Size, Tensor, Variable, api, graph_fn
-from rlg.graph.core.ops import EMPTY
+from rlg.graph.core.component.ops import EMPTY
 
 
 class PriorityTree(Component):

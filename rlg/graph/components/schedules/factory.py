@@ -7,7 +7,7 @@ from typing import Any
 
 from rlg.errors import SpecError
 from rlg.graph.components.schedules.schedule import Schedule
-from rlg.graph.core.diagnose import suggestion
+from rlg.graph.core.build.diagnose import suggestion
 from rlg.graph.registry import make
 
 TYPES = ("constant", "linear", "polynomial", "exponential", "half_life", "piecewise")

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rlg.errors import BackendError, BuildError, ComponentError
-from rlg.graph.core.component import Component, Initializer, initial_value, walk
-from rlg.graph.core.ops import Ops, Variable
-from rlg.graph.core.randomness import Stream, key_of
+from rlg.graph.core.component.component import Component, Initializer, initial_value, walk
+from rlg.graph.core.component.ops import Ops, Variable
+from rlg.graph.core.component.randomness import Stream, key_of
 from rlg.graph.spaces import Box
 
 

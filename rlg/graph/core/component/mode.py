@@ -11,8 +11,8 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 if TYPE_CHECKING:
-    from rlg.graph.core.component import Component
-    from rlg.graph.core.methods import Method
+    from rlg.graph.core.component.component import Component
+    from rlg.graph.core.component.methods import Method
 
 
 class Mode(Protocol):

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from rlg.errors import ComponentError, SpaceError
-from rlg.graph.core.randomness import UNIFORMS
+from rlg.graph.core.component.randomness import UNIFORMS
 
 
 @dataclass(slots=True)

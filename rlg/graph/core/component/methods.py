@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, Union, get_args, get_
 from rlg.errors import AssemblyError, ComponentError
 
 if TYPE_CHECKING:
-    from rlg.graph.core.component import Component
+    from rlg.graph.core.component.component import Component
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])

@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rlg.errors import AssemblyError, ComponentError, UnknownAPIError
-from rlg.graph.core.methods import Mark, Method, mark_of
+from rlg.graph.core.component.methods import Mark, Method, mark_of
 
 if TYPE_CHECKING:
-    from rlg.graph.core.binding import Binding
-    from rlg.graph.core.mode import Mode
-    from rlg.graph.core.ops import Ops, Variable
+    from rlg.graph.core.build.binding import Binding
+    from rlg.graph.core.component.mode import Mode
+    from rlg.graph.core.component.ops import Ops, Variable
 
 Initializer = Callable[[np.random.Generator, tuple[int, ...]], ArrayLike]
 

@@ -8,14 +8,14 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from rlg.errors import BuildError, RLGError
-from rlg.graph.core.component import Component, walk
-from rlg.graph.core.flow import space_of
-from rlg.graph.core.methods import SIZE, STATIC, TENSOR, Method
-from rlg.graph.core.records import Call, Node, Record, Variables, bodies_of, records_in
+from rlg.graph.core.assembly.records import Call, Node, Record, Variables, bodies_of, records_in
+from rlg.graph.core.build.flow import space_of
+from rlg.graph.core.component.component import Component, walk
+from rlg.graph.core.component.methods import SIZE, STATIC, TENSOR, Method
 from rlg.graph.spaces import Space
 
 if TYPE_CHECKING:
-    from rlg.graph.core.build import Site
+    from rlg.graph.core.build.builder import Site
 
 
 def suggestion(word: str, words: Iterable[str]) -> str:

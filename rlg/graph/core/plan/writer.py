@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from math import isfinite
 from typing import Any
 
-from rlg.graph.core.records import Call, Node, Record, Tree
+from rlg.graph.core.assembly.records import Call, Node, Record, Tree
 
 
 class SourceWriter:

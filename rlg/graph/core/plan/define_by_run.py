@@ -11,15 +11,8 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from rlg.errors import ExecutionError
-from rlg.graph.core.assemble import fill, leaves
-from rlg.graph.core.binding import Binding
-from rlg.graph.core.component import Component
-from rlg.graph.core.draws import PlannedDraw, draws_anything, length_of, planned
-from rlg.graph.core.flow import argument_spaces, fold, split
-from rlg.graph.core.liveness import needs_gradient
-from rlg.graph.core.methods import Method
-from rlg.graph.core.mode import installed
-from rlg.graph.core.records import (
+from rlg.graph.core.assembly.assemble import fill, leaves
+from rlg.graph.core.assembly.records import (
     Call,
     Cond,
     Graph,
@@ -36,7 +29,14 @@ from rlg.graph.core.records import (
     is_host_step,
     records_in,
 )
-from rlg.graph.core.runtime import cut_leaves, fold_leaves, snapshot_leaves, unfold_leaves
+from rlg.graph.core.build.binding import Binding
+from rlg.graph.core.build.flow import argument_spaces, fold, split
+from rlg.graph.core.component.component import Component
+from rlg.graph.core.component.methods import Method
+from rlg.graph.core.component.mode import installed
+from rlg.graph.core.plan.draws import PlannedDraw, draws_anything, length_of, planned
+from rlg.graph.core.plan.liveness import needs_gradient
+from rlg.graph.core.plan.runtime import cut_leaves, fold_leaves, snapshot_leaves, unfold_leaves
 from rlg.graph.spaces import Space, unflatten
 
 Path = tuple[str | int, ...]

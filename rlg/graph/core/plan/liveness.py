@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rlg.graph.core.records import (
+from rlg.graph.core.assembly.records import (
     Call,
     Graph,
     Inline,

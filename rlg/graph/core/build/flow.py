@@ -8,11 +8,8 @@ from typing import Any
 import numpy as np
 
 from rlg.errors import BuildError, SpaceError
-from rlg.graph.core.assemble import Assembler, Fresh, leaves
-from rlg.graph.core.binding import Binding
-from rlg.graph.core.methods import TENSOR
-from rlg.graph.core.probe import Prober
-from rlg.graph.core.records import (
+from rlg.graph.core.assembly.assemble import Assembler, Fresh, leaves
+from rlg.graph.core.assembly.records import (
     Call,
     Cond,
     Graph,
@@ -25,6 +22,9 @@ from rlg.graph.core.records import (
     Variables,
     records_in,
 )
+from rlg.graph.core.build.binding import Binding
+from rlg.graph.core.build.probe import Prober
+from rlg.graph.core.component.methods import TENSOR
 from rlg.graph.spaces import Box, Dict, Space, Tuple, path_name, unflatten
 
 Path = tuple[str | int, ...]

@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from rlg.graph.core.draws import PlannedDraw
-from rlg.graph.core.emit import Emitter
-from rlg.graph.core.records import Call, Graph, Record, all_nodes
+from rlg.graph.core.assembly.records import Call, Graph, Record, all_nodes
+from rlg.graph.core.plan.draws import PlannedDraw
+from rlg.graph.core.plan.emit import Emitter
 from rlg.graph.spaces import Box, Space
 
 _NUMBERS = itertools.count()

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from rlg.errors import AssemblyError, BuildError, RLGError
-from rlg.graph.core.component import Component
-from rlg.graph.core.dry import Recording, dry_class
-from rlg.graph.core.methods import SIZE, TENSOR, Method
-from rlg.graph.core.mode import Switch
+from rlg.graph.core.build.dry import Recording, dry_class
+from rlg.graph.core.component.component import Component
+from rlg.graph.core.component.methods import SIZE, TENSOR, Method
+from rlg.graph.core.component.mode import Switch
 from rlg.graph.spaces import Box, Dict, Space, Tuple, flatten
 
 BATCH, TIME = (2, 5), (3, 7)

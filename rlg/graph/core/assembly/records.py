@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from rlg.errors import AssemblyError
-from rlg.graph.core.component import Component, walk
+from rlg.graph.core.component.component import Component, walk
 
 if TYPE_CHECKING:
-    from rlg.graph.core.methods import Method
-    from rlg.graph.core.probe import Probe
+    from rlg.graph.core.build.probe import Probe
+    from rlg.graph.core.component.methods import Method
     from rlg.graph.spaces import Space
 
 Tree = Any

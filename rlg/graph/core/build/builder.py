@@ -17,14 +17,8 @@ from itertools import chain, product
 from typing import Any
 
 from rlg.errors import BuildError
-from rlg.graph.core import diagnose, flow
-from rlg.graph.core.assemble import Assembler, Fresh
-from rlg.graph.core.binding import Backend, Binding, DeviceMap, check_prefixes
-from rlg.graph.core.component import Component, name_trees
-from rlg.graph.core.methods import SIZE, STATIC, TENSOR, Method
-from rlg.graph.core.mode import Switch, installed
-from rlg.graph.core.probe import Prober
-from rlg.graph.core.records import (
+from rlg.graph.core.assembly.assemble import Assembler, Fresh
+from rlg.graph.core.assembly.records import (
     Call,
     Cond,
     Graph,
@@ -37,6 +31,12 @@ from rlg.graph.core.records import (
     Variables,
     records_in,
 )
+from rlg.graph.core.build import diagnose, flow
+from rlg.graph.core.build.binding import Backend, Binding, DeviceMap, check_prefixes
+from rlg.graph.core.build.probe import Prober
+from rlg.graph.core.component.component import Component, name_trees
+from rlg.graph.core.component.methods import SIZE, STATIC, TENSOR, Method
+from rlg.graph.core.component.mode import Switch, installed
 from rlg.graph.spaces import Space, space_from_spec
 
 # The value that a `Size` argument of a root has while the graph is built.

@@ -8,11 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rlg.graph.core.assemble import leaves
-from rlg.graph.core.draws import PlannedDraw, draws_anything, length_of, planned
-from rlg.graph.core.flow import argument_spaces, fold, space_of, split
-from rlg.graph.core.liveness import all_summaries, live_nodes, needs_gradient
-from rlg.graph.core.records import (
+from rlg.graph.core.assembly.assemble import leaves
+from rlg.graph.core.assembly.records import (
     Call,
     Cond,
     Graph,
@@ -27,12 +24,15 @@ from rlg.graph.core.records import (
     is_host_step,
     records_in,
 )
-from rlg.graph.core.runtime import cut_leaves, fold_leaves, snapshot_leaves, unfold_leaves
-from rlg.graph.core.writer import SourceWriter, identifier, source_of
+from rlg.graph.core.build.flow import argument_spaces, fold, space_of, split
+from rlg.graph.core.plan.draws import PlannedDraw, draws_anything, length_of, planned
+from rlg.graph.core.plan.liveness import all_summaries, live_nodes, needs_gradient
+from rlg.graph.core.plan.runtime import cut_leaves, fold_leaves, snapshot_leaves, unfold_leaves
+from rlg.graph.core.plan.writer import SourceWriter, identifier, source_of
 from rlg.graph.spaces import Space, unflatten
 
 if TYPE_CHECKING:
-    from rlg.graph.core.plan import Lowering
+    from rlg.graph.core.plan.plan import Lowering
 
 Path = tuple[str | int, ...]
 

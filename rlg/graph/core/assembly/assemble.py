@@ -11,10 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from rlg.errors import AssemblyError, RLGError
-from rlg.graph.core.component import Component
-from rlg.graph.core.methods import TENSOR, Method
-from rlg.graph.core.mode import Dispatched
-from rlg.graph.core.records import (
+from rlg.graph.core.assembly.records import (
     Call,
     Cond,
     Edge,
@@ -27,6 +24,9 @@ from rlg.graph.core.records import (
     Variables,
     records_in,
 )
+from rlg.graph.core.component.component import Component
+from rlg.graph.core.component.methods import TENSOR, Method
+from rlg.graph.core.component.mode import Dispatched
 
 
 class Assembler:

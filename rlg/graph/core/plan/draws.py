@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from rlg.errors import BuildError
-from rlg.graph.core.assemble import leaves
-from rlg.graph.core.flow import dims_of, space_of
-from rlg.graph.core.probe import Draw
-from rlg.graph.core.randomness import Stream
-from rlg.graph.core.records import Call, Graph, Scan, all_nodes, is_host_step, records_in
+from rlg.graph.core.assembly.assemble import leaves
+from rlg.graph.core.assembly.records import Call, Graph, Scan, all_nodes, is_host_step, records_in
+from rlg.graph.core.build.flow import dims_of, space_of
+from rlg.graph.core.build.probe import Draw
+from rlg.graph.core.component.randomness import Stream
 
 
 @dataclass(frozen=True, slots=True)
