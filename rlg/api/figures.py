@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rlg.api.agents.agent import Agent
-from rlg.tracking.display.figures import Evaluated, Figures, MemoryFill, Title
-from rlg.tracking.display.readable import short
+from rlg.display.figures import Evaluated, Figures, MemoryFill, Title
+from rlg.display.readable import short
 
 if TYPE_CHECKING:
     from rlg.api.session import Session
@@ -50,7 +50,7 @@ def figures_of(session: Session) -> Figures:
         last_evaluation=_evaluated(session.evaluations.get("last_evaluation")),
         best_evaluation=_evaluated(session.evaluations.get("best_evaluation")),
         frames_per_step=session.env.frame_skip,
-        trained=_trained(session),
+        replay_ratio=_replay_ratio(session),
         memory=_fill(session),
         epsilon=getattr(agent, "epsilon", None),
         loss=session.latest.get("train/loss"),
@@ -69,7 +69,7 @@ def nbytes_of_memory(agent: Agent) -> int:
     )
 
 
-def _trained(session: Session) -> float | None:
+def _replay_ratio(session: Session) -> float | None:
     """Samples of all updates per environment step."""
     batch_size = getattr(session.agent, "batch_size", None)
     if batch_size is None or not session.steps:

@@ -19,12 +19,12 @@ from rlg.api.evaluation import Evaluation, evaluate
 from rlg.api.figures import figures_of, nbytes_of_memory, title_of
 from rlg.api.picture import draw_run
 from rlg.api.summaries import are_wanted, write_histograms, write_scalars
+from rlg.display.progress import Progress, make_progress
 from rlg.envs import make_env
 from rlg.errors import ExecutionError
 from rlg.execution.local import Iteration, ReplayLoop
 from rlg.graph.core.component.randomness import key_of
 from rlg.tracking.checkpoints.store import CheckpointStore
-from rlg.tracking.display.progress import Progress, make_progress
 from rlg.tracking.episodes import EpisodeStats
 from rlg.tracking.folder import RunFolder
 from rlg.tracking.metrics import MetricsLog

@@ -144,7 +144,7 @@ def _write(
     executor: Any, places: dict[str, Path], api: str | None, depth: int | None, title: str
 ) -> None:
     from rlg.api.picture import DEPTH, write_picture
-    from rlg.tracking.display.readable import short
+    from rlg.display.readable import short
     from rlg.tracking.errors import TrackingError
 
     for kind, path in places.items():

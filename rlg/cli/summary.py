@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 from rlg.api.phases import phase_of
 from rlg.cli.exits import INTERRUPTED
+from rlg.display.readable import duration, rate, short
 from rlg.errors import RLGError
-from rlg.tracking.display.readable import duration, rate, short
 
 
 def print_outcome(outcome: Outcome) -> None:

@@ -9,8 +9,6 @@ left must be readable and resumable.
 from rlg.tracking.checkpoints.loaded import Checkpoint
 from rlg.tracking.checkpoints.store import CheckpointStore
 from rlg.tracking.checkpoints.tree import digest
-from rlg.tracking.display.figures import Figures, Title
-from rlg.tracking.display.progress import PlainProgress, Progress, make_progress
 from rlg.tracking.episodes import EpisodeStats
 from rlg.tracking.errors import TrackingError
 from rlg.tracking.folder import RunFolder
@@ -21,15 +19,10 @@ __all__ = [
     "Checkpoint",
     "CheckpointStore",
     "EpisodeStats",
-    "Figures",
     "MetricsLog",
-    "PlainProgress",
-    "Progress",
     "RunFolder",
     "Status",
-    "Title",
     "TrackingError",
     "digest",
-    "make_progress",
     "read_metrics",
 ]

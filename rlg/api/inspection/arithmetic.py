@@ -15,7 +15,7 @@ from typing import Any
 
 import psutil
 
-from rlg.tracking.display.readable import size as in_bytes
+from rlg.display.readable import size as in_bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rlg.display.readable import short
 from rlg.errors import CheckpointError, SpecError
-from rlg.tracking.display.readable import short
 from rlg.tracking.folder import RunFolder
 from rlg.tracking.sweeps.files import Job, seconds_between
 from rlg.tracking.sweeps.rows import DONE, MISSING, RUNNING, state_of

@@ -8,8 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from rlg.cli.exits import BAD_CONFIGURATION
+from rlg.display.readable import short
 from rlg.errors import SpecError
-from rlg.tracking.display.readable import short
 
 
 def note_failure(folder: Path, line: str, code: int) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rlg.cli.tables import Table, print_table
-from rlg.tracking.display.readable import short
+from rlg.display.readable import short
 from rlg.tracking.sweeps.rows import (
     DONE,
     FAILED,

@@ -12,7 +12,7 @@ from rlg.cli.sweeps.job import Jobs
 from rlg.cli.sweeps.optuna_conf import offer_optuna
 from rlg.cli.sweeps.plan import SweepRefused, planned
 from rlg.cli.sweeps.report import print_sweep
-from rlg.tracking.display.readable import short
+from rlg.display.readable import short
 from rlg.tracking.sweeps.rows import DONE as IS_DONE
 from rlg.tracking.sweeps.rows import FAILED, Sweep, read_sweep
 

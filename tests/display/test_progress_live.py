@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
-from rlg.tracking import Figures, Title
-from rlg.tracking.display.live import LiveProgress
-from rlg.tracking.display.trail import Trail
-from tests.tracking.shown import LONG, AsciiTerminal, Clock, ClosedTerminal, Run, Terminal
+from rlg.display import Figures, Title
+from rlg.display.live import LiveProgress
+from rlg.display.panel import Sparkline
+from tests.display.shown import LONG, AsciiTerminal, Clock, ClosedTerminal, Run, Terminal
 
 ROOT = Path(__file__).resolve().parents[2]
 TITLE = Title("dqn", "pong", "torch", 3, "outputs/2030-01-31/12-00-00_dqn_pong_s3")
@@ -62,13 +62,15 @@ def test_the_panel_says_everything(terminal):
         "reward so far  18.2 ▁█ 20.0",
     ):
         assert words in shown
-    values = dict(re.findall(r"(\S+(?: eval)?)  +(\S.*?)(?=  |$)", shown.replace("│", "  "), re.M))
+    values = dict(
+        re.findall(r"(\S+(?: eval| ratio)?)  +(\S.*?)(?=  |$)", shown.replace("│", "  "), re.M)
+    )
     assert values["last eval"] == "19.5 at 12.2M"
     assert values["best eval"] == "20.2 at 11.0M"
     assert values["steps/s"] == "100"
     assert values["frames/s"] == "400"
     assert values["updates/s"] == "25"
-    assert values["trained"] == "8.00 per sample"
+    assert values["replay ratio"] == "8.00"
     assert values["memory"] == "100k, 100% of 5.64 GB"
     assert values["epsilon"] == "0.010"
     assert values["loss"] == "0.0123"
@@ -229,9 +231,9 @@ def test_training_goes_on_when_the_terminal_is_gone(terminal):
 def test_errors_and_signals_leave_a_usable_terminal(end):
     code = f"""
 import os, signal
-from rlg.tracking.display.progress import make_progress
-from tests.tracking.shown import LONG, Run
-from rlg.tracking import Title
+from rlg.display.progress import make_progress
+from tests.display.shown import LONG, Run
+from rlg.display import Title
 progress = make_progress(Run(LONG).read, Title("dqn", "pong"))
 try:
     progress.tick()
@@ -269,7 +271,7 @@ def read_all(descriptor: int) -> str:
 
 
 def test_a_trail_keeps_the_course_of_a_long_run_in_little_room():
-    trail = Trail(most=8)
+    trail = Sparkline(most=8)
     for value in range(1000):
         trail.add(float(value))
     means = trail.means
@@ -282,12 +284,12 @@ def test_a_trail_keeps_the_course_of_a_long_run_in_little_room():
 
 
 def test_bars_go_from_the_lowest_to_the_highest():
-    trail = Trail()
+    trail = Sparkline()
     for value in (0.0, 7.0, 3.5, 3.5):
         trail.add(value)
     assert trail.bars(10) == "▁█▅▅"
     assert trail.bars(2) == "▁▁"
-    flat = Trail()
+    flat = Sparkline()
     flat.add(2.0)
     assert flat.bars(3) == "▁"
-    assert Trail().bars(3) == ""
+    assert Sparkline().bars(3) == ""

@@ -6,7 +6,9 @@ second column of figures in narrow ones.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.panel import Panel
@@ -14,10 +16,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from rlg.tracking.display import readable
-from rlg.tracking.display.figures import Title
-from rlg.tracking.display.meter import Reading
-from rlg.tracking.display.trail import Trail
+from rlg.display import readable
+from rlg.display.figures import Reading, Title
 
 HINT = "Ctrl-C saves and stops"
 WIDEST = 100
@@ -25,10 +25,11 @@ _TWO_COLUMNS_FROM = 72  # columns
 _FRAME = 4  # columns of border and padding
 _SHORTEST_BAR = 6  # columns
 _BORDER, _BAR = 2, 1  # rows
+_BARS = "▁▂▃▄▅▆▇█"
 
 
 def draw(
-    console: Console, title: Title, reading: Reading, trail: Trail, phase: str = ""
+    console: Console, title: Title, reading: Reading, history: Sparkline, phase: str = ""
 ) -> RenderableType:
     """The panel for this console, as wide and high as it is now."""
     options = console.options
@@ -43,8 +44,8 @@ def draw(
     figures, used = _figures(reading, width, rows)
     parts.append(figures)
     rows -= used
-    if rows >= 1 and not options.ascii_only and len(trail.means) > 1:
-        parts.append(_course(trail, inner))
+    if rows >= 1 and not options.ascii_only and len(history.means) > 1:
+        parts.append(_course(history, inner))
         rows -= 1
     if rows >= 3:
         parts.append(_workers(reading, rows - 1))
@@ -103,11 +104,11 @@ def _figures(reading: Reading, width: int, rows: int) -> tuple[Table, int]:
     return table, per_column
 
 
-def _course(trail: Trail, width: int) -> Text:
-    means = trail.means
+def _course(history: Sparkline, width: int) -> Text:
+    means = history.means
     low, high = f"{min(means):.1f} ", f" {max(means):.1f}"
     name = "reward so far  "
-    bars = trail.bars(max(1, width - len(name) - len(low) - len(high)))
+    bars = history.bars(max(1, width - len(name) - len(low) - len(high)))
     return Text.assemble((name, "dim"), low, (bars, "green"), high, no_wrap=True)
 
 
@@ -150,3 +151,47 @@ def _end_of(text: str, width: int, options: ConsoleOptions) -> str:
         return text
     dots = "..." if options.ascii_only else "…"
     return dots + text[len(dots) - width :]
+
+
+class Sparkline:
+    """Keeps at most `most` means over equally many values each: when full, pairs become one."""
+
+    def __init__(self, most: int = 128) -> None:
+        self._most = most - most % 2
+        self._share = 1  # values in each mean
+        self._means: list[float] = []
+        self._rest: list[float] = []
+
+    def add(self, value: float | None) -> None:
+        if value is None or not math.isfinite(value):
+            return
+        self._rest.append(value)
+        if len(self._rest) < self._share:
+            return
+        self._means.append(sum(self._rest) / self._share)
+        self._rest.clear()
+        if len(self._means) == self._most:
+            pairs = zip(self._means[::2], self._means[1::2], strict=True)
+            self._means = [(a + b) / 2 for a, b in pairs]
+            self._share *= 2
+
+    @property
+    def means(self) -> list[float]:
+        return list(self._means)
+
+    def bars(self, width: int) -> str:
+        """One character for each of `width` columns, from the lowest to the highest mean."""
+        means = _resampled(self._means, width)
+        if not means:
+            return ""
+        low, span = min(means), max(means) - min(means)
+        top = len(_BARS) - 1
+        return "".join(_BARS[round(top * (mean - low) / span) if span else 0] for mean in means)
+
+
+def _resampled(values: list[float], width: int) -> list[float]:
+    """At most `width` values: means of neighbours where there are more."""
+    if len(values) <= width:
+        return values
+    edges = [index * len(values) // width for index in range(width + 1)]
+    return [sum(values[start:end]) / (end - start) for start, end in pairwise(edges)]

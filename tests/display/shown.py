@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from dataclasses import replace
 
-from rlg.tracking.display.figures import Figures, MemoryFill
+from rlg.display.figures import Figures, MemoryFill
 
 # Everything there is to show, of a long run on Atari.
 LONG = Figures(
@@ -18,7 +18,7 @@ LONG = Figures(
     last_evaluation=(12_250_000, 19.5),
     best_evaluation=(11_000_000, 20.25),
     frames_per_step=4,
-    trained=8.0,
+    replay_ratio=8.0,
     memory=MemoryFill(100_000, 100_000, 5_644_800_000),
     epsilon=0.01,
     loss=0.012345,

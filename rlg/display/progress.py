@@ -8,8 +8,7 @@ import sys
 import time
 from typing import Protocol, TextIO
 
-from rlg.tracking.display.figures import Read, Title
-from rlg.tracking.display.meter import Clock, Meter
+from rlg.display.figures import Clock, Meter, Read, Title
 
 MAIN_PROCESS = "MainProcess"
 
@@ -76,7 +75,7 @@ def make_progress(read: Read, title: Title, *, stream: TextIO | None = None) -> 
     """A live panel in a terminal, plain lines elsewhere."""
     target = sys.stderr if stream is None else stream
     if _can_be_drawn_on(target):
-        from rlg.tracking.display.live import LiveProgress
+        from rlg.display.live import LiveProgress
 
         return LiveProgress(read, title, stream=target)
     return PlainProgress(read, stream=target)

@@ -14,10 +14,8 @@ from rich.control import Control
 from rich.live import Live
 from rich.segment import ControlType, SegmentLines
 
-from rlg.tracking.display.figures import Read, Title
-from rlg.tracking.display.meter import Clock, Meter
-from rlg.tracking.display.panel import WIDEST, draw
-from rlg.tracking.display.trail import Trail
+from rlg.display.figures import Clock, Meter, Read, Title
+from rlg.display.panel import WIDEST, Sparkline, draw
 
 FASTEST = 0.25  # seconds between frames
 DRAWING_SHARE = 0.02  # of the time
@@ -47,7 +45,7 @@ class LiveProgress:
         self._title = title
         self._clock = clock
         self._meter = Meter(read(), clock, WINDOW)
-        self._trail = Trail()
+        self._history = Sparkline()
         self._phase = ""
         self._due = clock()
         self._console = _Console(file=stream) if stream is not None else _Console(stderr=True)
@@ -86,9 +84,9 @@ class LiveProgress:
         if self._live is None:
             return
         figures = self._read()
-        self._trail.add(figures.reward)
+        self._history.add(figures.reward)
         panel = draw(
-            self._console, self._title, self._meter.read(figures), self._trail, self._phase
+            self._console, self._title, self._meter.read(figures), self._history, self._phase
         )
         lines = self._console.render_lines(panel, pad=False)
         try:

@@ -1,4 +1,7 @@
-"""Rates and the time that is left, from the figures of two moments."""
+"""Figures of a run at one moment, and the rates that two moments give.
+
+Loops fill figures in when they are asked to, not in every step.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,62 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from rlg.tracking.display import readable
-from rlg.tracking.display.figures import Evaluated, Figures, MemoryFill
+from rlg.display import readable
 
 Clock = Callable[[], float]
+Evaluated = tuple[int, float]  # step, mean reward
+
+
+@dataclass(frozen=True, slots=True)
+class Title:
+    """Which run it is."""
+
+    agent: str = ""
+    env: str = ""
+    backend: str = ""
+    seed: int = 0
+    folder: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryFill:
+    """How full a replay memory is; `nbytes` is what it has taken for all its records."""
+
+    records: int
+    capacity: int
+    nbytes: int
+
+    @property
+    def percent(self) -> int:
+        return 100 * self.records // self.capacity if self.capacity else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Counts are totals since the start of the run, in environment steps; None is not known."""
+
+    steps: int
+    total: int
+    updates: int = 0
+    episodes: int = 0
+    reward: float | None = None  # mean of the newest episodes
+    length: float | None = None
+    last_evaluation: Evaluated | None = None
+    best_evaluation: Evaluated | None = None
+    frames_per_step: int = 1
+    replay_ratio: float | None = None  # samples trained per sample collected
+    memory: MemoryFill | None = None
+    epsilon: float | None = None
+    loss: float | None = None
+    # By name of the worker; `steps` gets a rate beside it, all else is shown as it is.
+    workers: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+    @property
+    def percent(self) -> int:
+        return min(100, 100 * self.steps // self.total) if self.total else 100
+
+
+Read = Callable[[], Figures]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +92,7 @@ class Reading:
             ("steps/s", readable.rate(rate)),
             ("updates/s", readable.rate(self.updates_rate)),
             ("frames/s", readable.rate(rate and rate * frames) if frames > 1 else None),
-            ("trained", None if known.trained is None else f"{known.trained:.2f} per sample"),
+            ("replay ratio", None if known.replay_ratio is None else f"{known.replay_ratio:.2f}"),
             ("memory", None if memory is None else _fill(memory)),
             ("epsilon", None if known.epsilon is None else f"{known.epsilon:.3f}"),
             ("loss", None if known.loss is None else readable.small(known.loss)),

@@ -8,11 +8,10 @@ import multiprocessing
 
 import pytest
 
-from rlg.tracking import Figures, PlainProgress, Title, make_progress
-from rlg.tracking.display import readable
-from rlg.tracking.display.live import LiveProgress
-from rlg.tracking.display.meter import Meter
-from tests.tracking.shown import LONG, Clock, Closed, Run, Terminal
+from rlg.display import Figures, PlainProgress, Title, make_progress, readable
+from rlg.display.figures import Meter
+from rlg.display.live import LiveProgress
+from tests.display.shown import LONG, Clock, Closed, Run, Terminal
 
 
 def play(progress, run: Run, clock: Clock, steps: range, *, speed: float = 1000.0) -> None:
@@ -43,7 +42,7 @@ def test_a_line_says_everything_that_is_known():
     progress.tick()
     assert stream.getvalue() == (
         "step 12,346,678/50,000,000 (24%)  reward 18.2  length 1700.0  last eval 19.5 at 12.2M  "
-        "best eval 20.2 at 11.0M  steps/s 10  updates/s 2.5  frames/s 40  trained 8.00 per sample  "
+        "best eval 20.2 at 11.0M  steps/s 10  updates/s 2.5  frames/s 40  replay ratio 8.00  "
         "memory 100k, 100% of 5.64 GB  epsilon 0.010  loss 0.0123  episodes 54.3k  "
         "elapsed 1:40  ETA 43d 13:55:32\n"
     )
