@@ -9,6 +9,7 @@ from rlg.graph.components.actions import discrete
 from rlg.graph.components.common.sync import TargetSync
 from rlg.graph.components.memories.prioritized import has_priorities
 from rlg.graph.components.memories.transitions import NStepTransitions
+from rlg.graph.components.networks.stack import accepted
 from rlg.graph.registry import make
 
 
@@ -53,7 +54,8 @@ class DQN(Component):
     @api
     def get_actions(self, states: Any, epsilon: Any, explore: Static[bool] = True) -> Any:
         if explore:
-            return self.exploration.explore(self.policy.q_values(states), epsilon)
+            words = accepted(self.policy, "q_values", update=True)
+            return self.exploration.explore(self.policy.q_values(states, **words), epsilon)
         return self.policy.greedy(states)
 
     @api

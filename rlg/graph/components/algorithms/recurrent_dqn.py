@@ -7,6 +7,7 @@ from typing import Any
 from rlg.graph import Static, Tensor, api, graph_fn
 from rlg.graph.components.algorithms.dqn import DQN
 from rlg.graph.components.algorithms.sequences import with_time
+from rlg.graph.components.networks.stack import accepted
 from rlg.graph.spaces import Space
 
 # Of a sequence's priority: this share of its largest TD error, the rest of the mean.
@@ -32,7 +33,8 @@ class RecurrentDQN(DQN):
         explore: Static[bool] = True,
     ) -> Any:
         """Actions, and what to remember."""
-        q_values, hidden = self.policy.act(states, hidden, resets)
+        words = accepted(self.policy, "act", update=explore)
+        q_values, hidden = self.policy.act(states, hidden, resets, **words)
         if explore:
             return self.exploration.explore(q_values, epsilon), hidden
         return self.best(q_values), hidden

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rlg.errors import SpaceError
-from rlg.graph import Component, Tensor, api, graph_fn
+from rlg.graph import Component, Static, Tensor, api, graph_fn
 from rlg.graph.components.networks.stack import Stack
 from rlg.graph.spaces import Space
 
@@ -28,8 +28,8 @@ class Residual(Component):
             )
 
     @api
-    def call(self, inputs: Any) -> Any:
-        return self.add(inputs, self.layers.call(inputs))
+    def call(self, inputs: Any, update: Static[bool] = False) -> Any:
+        return self.add(inputs, self.layers.call(inputs, update))
 
     @graph_fn
     def add(self, inputs: Tensor, change: Tensor) -> Tensor:

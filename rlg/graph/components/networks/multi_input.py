@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from rlg.errors import ComponentError, SpaceError
-from rlg.graph import Component, api
+from rlg.graph import Component, Static, api
 from rlg.graph.components.layers.concat import Concat
+from rlg.graph.components.networks.stack import accepted
 from rlg.graph.registry import make
 from rlg.graph.spaces import Dict, Space
 
@@ -16,7 +17,8 @@ class MultiInput(Component):
     """Runs each entry of a Dict through the network of its key; what comes out is concatenated.
 
     `networks` maps keys to components or specs that give vectors; a `trunk`, if given, goes over
-    all of them together. inputs: a Dict of these keys; outputs: [B, F], also with time.
+    all of them together. inputs: a Dict of these keys; outputs: [B, F], also with time; update: as
+    a `stack` takes it.
     """
 
     def __init__(self, networks: Mapping[str, Any], trunk: Any = None) -> None:
@@ -35,7 +37,12 @@ class MultiInput(Component):
             )
 
     @api
-    def call(self, inputs: Any) -> Any:
-        parts = {key: network.call(inputs[key]) for key, network in self.networks.items()}
+    def call(self, inputs: Any, update: Static[bool] = False) -> Any:
+        parts = {
+            key: network.call(inputs[key], **accepted(network, update=update))
+            for key, network in self.networks.items()
+        }
         features = self.concat.call(parts)
-        return features if self.trunk is None else self.trunk.call(features)
+        if self.trunk is None:
+            return features
+        return self.trunk.call(features, **accepted(self.trunk, update=update))

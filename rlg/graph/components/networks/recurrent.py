@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from rlg.graph import Component, api
+from rlg.graph import Component, Static, api
 from rlg.graph.components.layers.recurrent import GRULayer, LSTMLayer, Recurrent
+from rlg.graph.components.networks.stack import accepted
 from rlg.graph.registry import make
 from rlg.graph.spaces import Space
 
@@ -15,7 +16,7 @@ class RecurrentNetwork(Component):
 
     `unroll` takes and gives states, as the layer does; `call` starts from zeros and gives outputs
     alone, so that it stands in front of any policy. inputs: what the network takes, with ranks B
-    for one step or BT, TB for sequences; outputs: [..., units].
+    for one step or BT, TB for sequences; outputs: [..., units]; update: as a `stack` takes it.
     """
 
     def __init__(self, layer: Recurrent, network: Any = None) -> None:
@@ -28,14 +29,17 @@ class RecurrentNetwork(Component):
         return self.layer.state_space
 
     @api
-    def call(self, inputs: Any) -> Any:
-        outputs, _ = self.unroll(inputs)
+    def call(self, inputs: Any, update: Static[bool] = False) -> Any:
+        outputs, _ = self.unroll(inputs, update=update)
         return outputs
 
     @api
-    def unroll(self, inputs: Any, states: Any = None, resets: Any = None) -> Any:
-        features = inputs if self.network is None else self.network.call(inputs)
-        return self.layer.call(features, states, resets)
+    def unroll(
+        self, inputs: Any, states: Any = None, resets: Any = None, update: Static[bool] = False
+    ) -> Any:
+        if self.network is not None:
+            inputs = self.network.call(inputs, **accepted(self.network, update=update))
+        return self.layer.call(inputs, states, resets)
 
 
 class LSTM(RecurrentNetwork):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rlg.errors import ComponentError
-from rlg.graph import Component, api
+from rlg.graph import Component, Static, api
 from rlg.graph.components.networks.stack import Stack
 
 
@@ -29,7 +29,7 @@ class RepeaterStack(Component):
         self.layers = [first, *copies]
 
     @api
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Any, update: Static[bool] = False) -> Any:
         for number in range(self.repeats):
-            inputs = self.layers[0 if self.shared else number].call(inputs)
+            inputs = self.layers[0 if self.shared else number].call(inputs, update)
         return inputs

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rlg.errors import ComponentError
-from rlg.graph import Component, api
+from rlg.graph import Component, Static, api
 from rlg.graph.registry import make
 
 
@@ -14,6 +14,8 @@ class Stack(Component):
     """Feeds the outputs of each layer to the next one.
 
     `layers` are components or their specs; anything with `call(inputs)` fits, stacks included.
+    `update` goes to those that take it: with it running statistics count these inputs in, which
+    only acting with exploration asks for. Evaluation and learning leave them alone.
     """
 
     def __init__(self, layers: Sequence[Any]) -> None:
@@ -22,7 +24,13 @@ class Stack(Component):
             raise ComponentError(f"{self.path_or_name}: it has no layers; give at least one.")
 
     @api
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Any, update: Static[bool] = False) -> Any:
         for layer in self.layers:
-            inputs = layer.call(inputs)
+            inputs = layer.call(inputs, **accepted(layer, update=update))
         return inputs
+
+
+def accepted(part: Any, method: str = "call", **words: Any) -> dict[str, Any]:
+    """Those of the keyword arguments that an API method of `part` takes."""
+    names = {parameter.name for parameter in part.api_methods()[method].parameters}
+    return {name: word for name, word in words.items() if name in names}

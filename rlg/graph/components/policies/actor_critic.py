@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rlg.graph import Component, Static, api
+from rlg.graph.components.networks.stack import accepted
 from rlg.graph.components.policies.policy import Policy
 from rlg.graph.registry import make
 
@@ -37,9 +38,9 @@ class ActorCritic(Policy):
     @api
     def act(self, states: Any, explore: Static[bool] = True, masks: Any = None) -> Any:
         """Actions as they are learned from (before `clip`), their log-probabilities, and values."""
-        features = self.network.call(states)
+        features = self._features(states, explore)
         parameters = self.head.parameters(features, masks)
-        values = self._values(states, features)
+        values = self._values(states, features, explore)
         if explore:
             actions, log_probs = self.distribution.sample_log_prob(parameters)
             return actions, log_probs, values
@@ -49,19 +50,19 @@ class ActorCritic(Policy):
     @api
     def evaluate(self, states: Any, actions: Any, masks: Any = None) -> Any:
         """Log-probabilities of these actions, entropy, and values."""
-        features = self.network.call(states)
+        features = self._features(states)
         parameters = self.head.parameters(features, masks)
         log_probs = self.distribution.log_prob(parameters, actions)
         return log_probs, self.distribution.entropy(parameters), self._values(states, features)
 
     @api
     def values(self, states: Any) -> Any:
-        network = self.value_network if self.separate else self.network
-        return self.value_head.call(network.call(states))
+        return self._values(states, None if self.separate else self._features(states))
 
-    def _values(self, states: Any, features: Any) -> Any:
+    def _values(self, states: Any, features: Any, update: bool = False) -> Any:
         if self.separate:
-            return self.values(states)
+            words = accepted(self.value_network, update=update)
+            features = self.value_network.call(states, **words)
         return self.value_head.call(features)
 
 

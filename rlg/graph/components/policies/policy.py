@@ -6,6 +6,7 @@ from typing import Any
 
 from rlg.graph import Component, Static, api
 from rlg.graph.components.distributions.joint import Joint
+from rlg.graph.components.networks.stack import accepted
 from rlg.graph.registry import make
 from rlg.graph.spaces import space_from_spec
 
@@ -14,7 +15,8 @@ class Policy(Component):
     """A network, and a head that gives the parameters of a distribution over actions.
 
     states: what the network takes, [B, ...], also with time; actions: the action space's; masks:
-    see ActionHead; log_probs, entropy and kl: [B], sums over all sub-actions.
+    see ActionHead; log_probs, entropy and kl: [B], sums over all sub-actions. Running statistics of
+    the network count the states of acting with exploration, and no others.
     """
 
     def __init__(self, network: Any, action_space: Any, head: Any = "action_head") -> None:
@@ -26,7 +28,7 @@ class Policy(Component):
     @api
     def get_actions(self, states: Any, explore: Static[bool] = True, masks: Any = None) -> Any:
         """Actions for the environment, inside of its bounds: draws, or else modes."""
-        parameters = self.parameters(states, masks)
+        parameters = self.parameters(states, masks, explore)
         draw = self.distribution.sample if explore else self.distribution.mode
         actions = draw(parameters)
         return self.head.clip(actions) if self.head.clips else actions
@@ -50,11 +52,14 @@ class Policy(Component):
         return self.distribution.kl(parameters, self.parameters(states, masks))
 
     @api
-    def parameters(self, states: Any, masks: Any = None) -> Any:
+    def parameters(self, states: Any, masks: Any = None, update: Static[bool] = False) -> Any:
         """The parameters of the distribution, nested like the action space."""
-        return self.head.parameters(self.network.call(states), masks)
+        return self.head.parameters(self._features(states, update), masks)
 
     @api
     def clip(self, actions: Any) -> Any:
         """Actions put inside of the bounds of the environment, where they may lie outside."""
         return self.head.clip(actions)
+
+    def _features(self, states: Any, update: bool = False) -> Any:
+        return self.network.call(states, **accepted(self.network, update=update))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from rlg.graph import Component, Tensor, api, graph_fn
+from rlg.graph import Component, Static, Tensor, api, graph_fn
 from rlg.graph.components.actions import discrete
+from rlg.graph.components.networks.stack import accepted
 from rlg.graph.registry import make
 
 
@@ -22,8 +23,9 @@ class QPolicy(Component):
         self.head = make(head, action_space=self.action_space)
 
     @api
-    def q_values(self, states: Any) -> Any:
-        return self.head.call(self.network.call(states))
+    def q_values(self, states: Any, update: Static[bool] = False) -> Any:
+        """Q-values; with `update` (acting with exploration) running statistics count the states."""
+        return self.head.call(self.network.call(states, **accepted(self.network, update=update)))
 
     @api
     def greedy(self, states: Any) -> Any:

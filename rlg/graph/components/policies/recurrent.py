@@ -7,6 +7,7 @@ from typing import Any
 from rlg.errors import ComponentError
 from rlg.graph import Component, Static, api
 from rlg.graph.components.distributions.joint import Joint
+from rlg.graph.components.networks.stack import accepted
 from rlg.graph.registry import make
 from rlg.graph.spaces import Dict, Space, space_from_spec
 
@@ -72,7 +73,7 @@ class RecurrentActorCritic(Component):
         masks: Any = None,
     ) -> Any:
         """Actions (before `clip`), their log-probabilities, values, and what to remember."""
-        parameters, values, hidden = self._outputs(states, hidden, resets, masks)
+        parameters, values, hidden = self._outputs(states, hidden, resets, masks, explore)
         if explore:
             actions, log_probs = self.distribution.sample_log_prob(parameters)
         else:
@@ -104,14 +105,19 @@ class RecurrentActorCritic(Component):
         """Actions put inside of the bounds of the environment, where they may lie outside."""
         return self.head.clip(actions)
 
-    def _outputs(self, states: Any, hidden: Any, resets: Any, masks: Any) -> tuple[Any, Any, Any]:
+    def _outputs(
+        self, states: Any, hidden: Any, resets: Any, masks: Any, update: bool = False
+    ) -> tuple[Any, Any, Any]:
         """Parameters, values, and what to remember."""
         before = hidden["policy"] if self._remembers_twice else hidden
-        features, after = self.network.unroll(states, before, resets)
+        words = accepted(self.network, "unroll", update=update)
+        features, after = self.network.unroll(states, before, resets, **words)
         parameters = self.head.parameters(features, masks)
         if self._remembers_twice:
-            others, later = self.value_network.unroll(states, hidden["value"], resets)
+            words = accepted(self.value_network, "unroll", update=update)
+            others, later = self.value_network.unroll(states, hidden["value"], resets, **words)
             return parameters, self.value_head.call(others), {"policy": after, "value": later}
         if self.separate:
-            features = self.value_network.call(states)
+            words = accepted(self.value_network, update=update)
+            features = self.value_network.call(states, **words)
         return parameters, self.value_head.call(features), after

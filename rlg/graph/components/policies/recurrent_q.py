@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from rlg.errors import ComponentError
-from rlg.graph import Component, api
+from rlg.graph import Component, Static, api
 from rlg.graph.components.actions import discrete
+from rlg.graph.components.networks.stack import accepted
 from rlg.graph.registry import make
 from rlg.graph.spaces import Space
 
@@ -37,9 +38,10 @@ class RecurrentQPolicy(Component):
         return space
 
     @api
-    def act(self, states: Any, hidden: Any, resets: Any) -> Any:
-        """Q-values of one step, and what to remember."""
-        features, hidden = self.network.unroll(states, hidden, resets)
+    def act(self, states: Any, hidden: Any, resets: Any, update: Static[bool] = False) -> Any:
+        """Q-values of one step, and what to remember; `update` as QPolicy takes it."""
+        words = accepted(self.network, "unroll", update=update)
+        features, hidden = self.network.unroll(states, hidden, resets, **words)
         return self.head.call(features), hidden
 
     @api

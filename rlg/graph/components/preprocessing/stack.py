@@ -7,6 +7,7 @@ from typing import Any
 
 from rlg.errors import ComponentError, SpaceError
 from rlg.graph import Component, Static, Tensor, api, graph_fn
+from rlg.graph.components.networks.stack import accepted
 from rlg.graph.registry import make
 from rlg.graph.spaces import Dict, Space
 
@@ -26,7 +27,7 @@ class PreprocessorStack(Component):
     @api
     def call(self, inputs: Any, resets: Any = None, update: Static[bool] = True) -> Any:
         for part in self.preprocessors:
-            inputs = part.call(inputs, **_taken(part, resets=resets, update=update))
+            inputs = part.call(inputs, **accepted(part, resets=resets, update=update))
         return inputs
 
     @api
@@ -60,7 +61,7 @@ class DictPreprocessor(Component):
     @api
     def call(self, inputs: Any, resets: Any = None, update: Static[bool] = True) -> Any:
         done = {
-            key: part.call(inputs[key], **_taken(part, resets=resets, update=update))
+            key: part.call(inputs[key], **accepted(part, resets=resets, update=update))
             for key, part in self.preprocessors.items()
         }
         return self.merge(inputs, done)
@@ -79,8 +80,3 @@ class DictPreprocessor(Component):
 
 def _stacked(spec: Any) -> Any:
     return PreprocessorStack(spec) if isinstance(spec, (list, tuple)) else make(spec)
-
-
-def _taken(part: Any, **words: Any) -> dict[str, Any]:
-    names = {parameter.name for parameter in part.api_methods()["call"].parameters}
-    return {name: word for name, word in words.items() if name in names}
