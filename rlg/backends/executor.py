@@ -23,12 +23,12 @@ from rlg.graph.core.assembly.assemble import Fresh
 from rlg.graph.core.assembly.records import Graph
 from rlg.graph.core.build.binding import DeviceMap
 from rlg.graph.core.build.builder import Builder, BuildStatistics
-from rlg.graph.core.build.diagnose import suggestion
 from rlg.graph.core.component.component import Component
 from rlg.graph.core.component.methods import TENSOR, Method
 from rlg.graph.core.plan.define_by_run import Runner
 from rlg.graph.core.plan.liveness import all_summaries
 from rlg.graph.core.plan.plan import Lowering, Plan, make_plan
+from rlg.spelling import suggestion
 
 Entry = Callable[..., Any]
 

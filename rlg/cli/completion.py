@@ -14,8 +14,8 @@ from typing import Annotated, Any
 
 import typer
 
-from rlg.cli.composing.nearest import nearest
 from rlg.errors import SpecError
+from rlg.spelling import suggestion
 
 ENTRY = "__complete"
 COMPOSING = ("train", "config", "resume", "graph")
@@ -57,8 +57,7 @@ def completion(
 ) -> int:
     """Print a script that completes words: eval "$(rlg completion bash)"."""
     if shell not in SCRIPTS:
-        meant = nearest(shell, SCRIPTS)
-        hint = f" Did you mean {meant!r}?" if meant else ""
+        hint = suggestion(shell, SCRIPTS)
         raise SpecError(f"{shell}: there is no script for it.{hint} Shells: {', '.join(SCRIPTS)}.")
     print(SCRIPTS[shell], end="")
     return 0

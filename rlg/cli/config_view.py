@@ -58,9 +58,9 @@ def _read(words: Words) -> tuple[dict[str, Any], Callable[[], dict[str, str]]]:
     import yaml
 
     from rlg.cli.composing.changes import changes_of
-    from rlg.cli.composing.nearest import leaves
     from rlg.cli.composing.provenance import COMMAND_LINE
     from rlg.cli.runs import check_run
+    from rlg.spelling import leaves
 
     folder = Path(first)
     check_run(folder)

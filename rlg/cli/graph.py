@@ -76,7 +76,7 @@ def _places(formats: str | None, output: Path | None, *, prints: bool) -> dict[s
     if prints and formats is None and output is None:
         return {}
     from rlg.api.picture import NAMES
-    from rlg.graph.core.build.diagnose import suggestion
+    from rlg.spelling import suggestion
 
     suffix = output.suffix.lstrip(".") if output is not None else ""
     kinds = {"txt": "text", "htm": "html"}

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rlg.cli.composing.nearest import nearest
 from rlg.errors import SpecError
+from rlg.spelling import suggestion
 
 if TYPE_CHECKING:
     from rlg.api.inspection.catalogue import Entry, Section
@@ -94,8 +94,7 @@ def _named(what: str, known: dict[str, list[str]], families: dict[str, list[str]
             return [catalogue.Section(family, f"type: {what}", (catalogue.component_entry(what),))]
     names = [name for members in families.values() for name in members]
     options = [option for found in known.values() for option in found]
-    meant = nearest(what, [*WORDS, *known, *families, *names, *options])
-    hint = f" Did you mean {meant!r}?" if meant else ""
+    hint = suggestion(what, [*WORDS, *known, *families, *names, *options])
     raise SpecError(
         f"{what}: there is nothing to list under this word.{hint} Words: {', '.join(WORDS)}, a "
         f"group ({', '.join(known)}), a family ({', '.join(families)}), a component's name."
@@ -147,8 +146,7 @@ def _print_file(group: str, option: str, folder: Path | None, as_json: bool) -> 
 
     known = groups(folder)
     if group not in known:
-        meant = nearest(group, known)
-        hint = f" Did you mean {meant!r}?" if meant else ""
+        hint = suggestion(group, known)
         raise SpecError(f"{group}: there is no such group.{hint} Groups: {', '.join(known)}.")
     if option not in known[group]:
         raise SpecError(option_line(group, option, known[group]))

@@ -52,11 +52,10 @@ def plot(
 
 
 def _check(x: str, output: Path | None) -> None:
-    from rlg.cli.composing.nearest import nearest
+    from rlg.spelling import suggestion
 
     if x not in X_LABELS and x != "time":
-        meant = nearest(x, [*X_LABELS, "time"])
-        hint = f" Did you mean {meant!r}?" if meant else ""
+        hint = suggestion(x, [*X_LABELS, "time"])
         raise SpecError(f"--x {x}: it is steps, time or frames.{hint}")
     if output is not None and output.suffix not in FORMATS:
         raise SpecError(f"--output {output}: its name ends in .html, .svg or .png. Choose one.")

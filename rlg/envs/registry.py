@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rlg.envs.builtin import BUILTIN, register_builtin
 from rlg.envs.vector import VectorEnv
 from rlg.errors import EnvironmentFailure, RLGError, SpecError
-from rlg.graph.core.build.diagnose import suggestion
+from rlg.spelling import suggestion
 
 if TYPE_CHECKING:
     import gymnasium

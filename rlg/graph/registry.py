@@ -16,8 +16,8 @@ from typing import Any
 import yaml
 
 from rlg.errors import SpecError
-from rlg.graph.core.build.diagnose import suggestion
 from rlg.graph.core.component.component import Component
+from rlg.spelling import suggestion
 
 _LIBRARY = "rlg.graph.components"
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from rlg.backends.executor import GraphExecutor, make_executor
 from rlg.errors import ExecutionError
 from rlg.graph import Component
-from rlg.graph.core.build.diagnose import suggestion
 from rlg.graph.spaces import Space, flatten, path_name
+from rlg.spelling import suggestion
 
 
 class ComponentTest:

@@ -8,8 +8,8 @@ from typing import Any
 
 from rlg.api.agents.agent import Agent
 from rlg.errors import SpecError
-from rlg.graph.core.build.diagnose import suggestion
 from rlg.graph.spaces import Space
+from rlg.spelling import suggestion
 
 # Dotted paths, imported on use; plugins add classes.
 AGENTS: dict[str, str | type[Agent]] = {"dqn": "rlg.api.agents.dqn:DQNAgent"}

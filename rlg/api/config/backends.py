@@ -13,7 +13,7 @@ from typing import Any
 
 from rlg.api.config.signatures import Arguments, arguments_of, check_keys, checked
 from rlg.errors import BackendError, SpecError
-from rlg.graph.core.build.diagnose import suggestion
+from rlg.spelling import suggestion
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from rlg.api.config.signatures import Arguments, arguments_of, check_keys, check
 from rlg.api.config.values import converted
 from rlg.errors import RLGError, SpecError
 from rlg.graph import registry
-from rlg.graph.core.build.diagnose import suggestion
+from rlg.spelling import suggestion
 
 # What any component may be told besides its constructor's arguments.
 SETTINGS = ("scope", "device", "variable_device", "shared_scope")

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rlg.errors import SpecError
-from rlg.graph.core.build.diagnose import suggestion
+from rlg.spelling import suggestion
 
 
 def check_name(path: str, value: Any) -> None:

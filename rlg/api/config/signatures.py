@@ -10,8 +10,8 @@ from typing import Any
 from rlg.api.config.ranges import check_range
 from rlg.api.config.values import converted, plain
 from rlg.errors import SpecError
-from rlg.graph.core.build.diagnose import suggestion
 from rlg.graph.registry import parameters_of
+from rlg.spelling import suggestion
 
 MISSING = inspect.Parameter.empty
 

@@ -64,14 +64,13 @@ def check(
 def _backends(text: str | None) -> list[str] | None:
     if text is None:
         return None
-    from rlg.cli.composing.nearest import nearest
+    from rlg.spelling import suggestion
     from rlg.testing.check import BACKENDS
 
     found = [name.strip().replace("_", "-") for name in text.split(",") if name.strip()]
     for name in found:
         if name not in BACKENDS:
-            meant = nearest(name, BACKENDS)
-            hint = f" Did you mean {meant!r}?" if meant else ""
+            hint = suggestion(name, BACKENDS)
             raise SpecError(
                 f"--backends: there is no backend {name!r}.{hint} Known: {', '.join(BACKENDS)}."
             )

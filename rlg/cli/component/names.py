@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rlg.api.config.groups import groups
-from rlg.cli.composing.nearest import nearest
 from rlg.errors import SpecError
 from rlg.graph import registry
+from rlg.spelling import nearest, suggestion
 
 ANY_KIND = "component"
 
@@ -84,8 +84,7 @@ def _by_name(name: str, folder: Path | None) -> Named:
         raise SpecError(
             f"{name}: several components may be meant. Write {' or '.join(o.word for o in found)}."
         )
-    meant = nearest(name, registry.names())
-    hint = f" Did you mean {meant!r}?" if meant else ""
+    hint = suggestion(name, registry.names())
     raise SpecError(
         f"{name or 'component='}: there is no such component.{hint} If it is yours, name the "
         f"module that registers it: plugins=[my_package]. Known: {', '.join(registry.names())}."

@@ -18,8 +18,8 @@ from rlg.api.config.groups import groups
 from rlg.cli.composing.errors import explain_composition, explain_resolution, option_line
 from rlg.cli.composing.flags import Words
 from rlg.cli.composing.hydra_task import PACKAGE, user_folder
-from rlg.cli.composing.nearest import leaves, nearest_path
 from rlg.errors import SpecError
+from rlg.spelling import did_you_mean, leaves, nearest_path
 
 # What the checkpoint's arrays and episodes are made for.
 FIXED = ("agent.type", "env", "memory", "network", "optimizer.type", "seed")
@@ -70,8 +70,7 @@ def _apply(override: Override, config: DictConfig, words: Words) -> None:
     section, _, last = key.rpartition(".")
     parent = OmegaConf.select(config, section) if section else config
     if not isinstance(parent, DictConfig) or (last not in parent and not override.is_add()):
-        meant = nearest_path(key, leaves(config))
-        hint = f" Did you mean {meant!r}?" if meant else ""
+        hint = did_you_mean(nearest_path(key, leaves(config)))
         raise SpecError(f"{key}: the run's configuration has no such key.{hint}")
     OmegaConf.update(config, key, value, merge=False, force_add=True)
 

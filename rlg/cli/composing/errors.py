@@ -17,7 +17,7 @@ from yaml import YAMLError
 
 from rlg.api.config.groups import composed_groups, groups
 from rlg.cli.composing.flags import Words
-from rlg.cli.composing.nearest import leaves, nearest, nearest_path
+from rlg.spelling import did_you_mean, leaves, nearest, nearest_path, suggestion
 
 
 def explain_composition(error: Exception, words: Words) -> str:
@@ -72,9 +72,9 @@ def _chooser(group: str, option: str, words: Words) -> str:
 
 def option_line(group: str, option: str, options: Sequence[str]) -> str:
     """What to say about a choice that a group doesn't have."""
-    hint = _env_name(option) if group == "env" else None
+    hint = (_env_name(option) if group == "env" else None) or suggestion(option, options)
     return (
-        f"{group}={option}: there is no such option.{hint or _hint(nearest(option, options))} "
+        f"{group}={option}: there is no such option.{hint} "
         f"Options of {group}: {', '.join(options)}."
     )
 
@@ -133,6 +133,12 @@ def _unknown_key(found: re.Match[str], words: Words) -> str:
     path = _mistaken(key, config, words)
     section, _, last = path.rpartition(".")
     content = OmegaConf.select(config, section) if section else config
+    if section and content is None:
+        paths = [*leaves(config), *(f"{section}.{last}" for section in used)]
+        return (
+            f"{path}: there is no section {section!r}.{did_you_mean(nearest_path(path, paths))} "
+            f"Sections: {', '.join(used)}."
+        )
     if section and not isinstance(content, DictConfig):
         return f"{path}: {section} is one value, not a section. Write {section}=..."
     known = _known(section, content)
@@ -145,7 +151,7 @@ def _unknown_key(found: re.Match[str], words: Words) -> str:
     paths += used
     names = ", ".join(known or map(str, content))
     return (
-        f"{path}: there is no such key.{_hint(nearest_path(path, paths))} "
+        f"{path}: there is no such key.{did_you_mean(nearest_path(path, paths))} "
         f"Keys of {section or 'a configuration'}: {names}."
     )
 
@@ -193,7 +199,7 @@ def _twice(found: re.Match[str], words: Words) -> str:
 def _absent(found: re.Match[str], words: Words) -> str:
     path = found.group(1)
     meant = nearest_path(path, leaves(_composed(words)))
-    return f"~{path}: there is no such key to remove.{_hint(meant)}"
+    return f"~{path}: there is no such key to remove.{did_you_mean(meant)}"
 
 
 def _two_modes(found: re.Match[str], words: Words) -> str:
@@ -252,10 +258,6 @@ def _composed(words: Words) -> DictConfig:
 def _pairs(words: Words) -> list[tuple[str, str]]:
     found = [word.partition("=") for word in words.overrides if "=" in word]
     return [(key, value.strip("'\"")) for key, _, value in found]
-
-
-def _hint(meant: str | None) -> str:
-    return f" Did you mean {meant!r}?" if meant else ""
 
 
 def _first_line(error: BaseException) -> str:

@@ -17,8 +17,8 @@ from yaml import YAMLError
 from rlg.cli.composing.errors import explain_composition, explain_resolution
 from rlg.cli.composing.flags import Words
 from rlg.cli.composing.hydra_task import PACKAGE, user_folder
-from rlg.cli.composing.nearest import leaves
 from rlg.errors import SpecError
+from rlg.spelling import leaves
 
 COMMAND_LINE = "command line"
 

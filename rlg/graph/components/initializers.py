@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlg.errors import SpecError
-from rlg.graph.core.build.diagnose import suggestion
+from rlg.spelling import suggestion
 
 Shape: TypeAlias = tuple[int, ...]
 Initializer: TypeAlias = Callable[[np.random.Generator, Shape], NDArray[Any]]

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rlg.errors import ExecutionError
 from rlg.graph.core.assembly.records import Edge, Graph, Record, Variables, all_graphs, all_nodes
-from rlg.graph.core.build.diagnose import suggestion
 from rlg.graph.core.component.component import Component
 from rlg.graph.core.component.methods import Method
 from rlg.graph.drawing.words import call_words, short
 from rlg.graph.spaces import Box
+from rlg.spelling import suggestion
 
 if TYPE_CHECKING:
     from rlg.graph.core.build.builder import Builder

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlg.errors import SpecError
-from rlg.graph.core.build.diagnose import suggestion
+from rlg.spelling import suggestion
 from rlg.tracking.metrics import Row, read_metrics
 from rlg.tracking.status import Status
 from rlg.tracking.sweeps.rows import config_of, differing, flat

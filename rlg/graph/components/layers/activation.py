@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from rlg.errors import SpecError
 from rlg.graph import Component, Tensor, api, graph_fn
-from rlg.graph.core.build.diagnose import suggestion
 from rlg.graph.core.component.ops import Ops
+from rlg.spelling import suggestion
 
 ACTIVATIONS = tuple("relu tanh sigmoid elu gelu silu softplus leaky_relu linear".split())
 

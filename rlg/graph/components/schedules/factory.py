@@ -7,8 +7,8 @@ from typing import Any
 
 from rlg.errors import SpecError
 from rlg.graph.components.schedules.schedule import Schedule
-from rlg.graph.core.build.diagnose import suggestion
 from rlg.graph.registry import make
+from rlg.spelling import suggestion
 
 TYPES = ("constant", "linear", "polynomial", "exponential", "half_life", "piecewise")
 

@@ -38,6 +38,7 @@ from rlg.graph.core.component.component import Component, name_trees
 from rlg.graph.core.component.methods import SIZE, STATIC, TENSOR, Method
 from rlg.graph.core.component.mode import Switch, installed
 from rlg.graph.spaces import Space, space_from_spec
+from rlg.spelling import suggestion
 
 # The value that a `Size` argument of a root has while the graph is built.
 ANY_SIZE = 32
@@ -173,7 +174,7 @@ class Builder:
             if name not in known:
                 raise BuildError(
                     f"{self.roots[0].path}: apis names {name!r}, which is no API method."
-                    f"{diagnose.suggestion(name, known)} API: {', '.join(sorted(known))}."
+                    f"{suggestion(name, known)} API: {', '.join(sorted(known))}."
                 )
         for root in self.roots:
             methods = root.api_methods()

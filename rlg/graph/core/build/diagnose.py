@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -13,15 +12,10 @@ from rlg.graph.core.build.flow import space_of
 from rlg.graph.core.component.component import Component, walk
 from rlg.graph.core.component.methods import SIZE, STATIC, TENSOR, Method
 from rlg.graph.spaces import Space
+from rlg.spelling import suggestion
 
 if TYPE_CHECKING:
     from rlg.graph.core.build.builder import Site
-
-
-def suggestion(word: str, words: Iterable[str]) -> str:
-    """` Did you mean 'x'?`, or nothing."""
-    close = difflib.get_close_matches(word, list(words), n=1)
-    return f" Did you mean {close[0]!r}?" if close else ""
 
 
 def check_given(

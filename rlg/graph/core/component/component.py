@@ -7,7 +7,6 @@ components, makes them sub-components. Paths, variables and operations come with
 from __future__ import annotations
 
 import copy
-import difflib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -19,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rlg.errors import AssemblyError, ComponentError, UnknownAPIError
 from rlg.graph.core.component.methods import Mark, Method, mark_of
+from rlg.spelling import suggestion
 
 if TYPE_CHECKING:
     from rlg.graph.core.build.binding import Binding
@@ -203,11 +203,9 @@ class Component:
         if self._mode is None or name.startswith("_"):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         known = sorted(self.api_methods())
-        close = difflib.get_close_matches(name, known, n=1)
-        hint = f" Did you mean {close[0]!r}?" if close else ""
         raise UnknownAPIError(
             f"{self.path_or_name}: {type(self).__name__} has no API method or attribute "
-            f"{name!r}.{hint} "
+            f"{name!r}.{suggestion(name, known)} "
             f"API: {', '.join(known) or 'none'}."
         )
 
