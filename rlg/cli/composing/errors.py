@@ -133,14 +133,8 @@ def _unknown_key(found: re.Match[str], words: Words) -> str:
     path = _mistaken(key, config, words)
     section, _, last = path.rpartition(".")
     content = OmegaConf.select(config, section) if section else config
-    if section and content is None:
-        paths = [*leaves(config), *(f"{section}.{last}" for section in used)]
-        return (
-            f"{path}: there is no section {section!r}.{did_you_mean(nearest_path(path, paths))} "
-            f"Sections: {', '.join(used)}."
-        )
     if section and not isinstance(content, DictConfig):
-        return f"{path}: {section} is one value, not a section. Write {section}=..."
+        return _no_section(path, config, used)
     known = _known(section, content)
     if last in known and section:
         return (
@@ -153,6 +147,17 @@ def _unknown_key(found: re.Match[str], words: Words) -> str:
     return (
         f"{path}: there is no such key.{did_you_mean(nearest_path(path, paths))} "
         f"Keys of {section or 'a configuration'}: {names}."
+    )
+
+
+def _no_section(path: str, config: DictConfig, used: Sequence[str]) -> str:
+    section, _, last = path.rpartition(".")
+    if OmegaConf.select(config, section) is not None:
+        return f"{path}: {section} is one value, not a section. Write {section}=..."
+    paths = [*leaves(config), *(f"{name}.{last}" for name in used)]
+    return (
+        f"{path}: there is no section {section!r}.{did_you_mean(nearest_path(path, paths))} "
+        f"Sections: {', '.join(used)}."
     )
 
 
