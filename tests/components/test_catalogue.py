@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 
 from rlg.graph import registry
+from rlg.graph.components.initializers import INITIALIZERS, options_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "components.md"
 HEAD = """# Components
@@ -31,6 +32,24 @@ top of it (`network.units=64`). Learning rates and explorations may be schedules
 
 ## Families
 """
+INITIAL = """## Initial values
+
+Layers and networks take `kernel_init` and `bias_init`: a name, or a form with options. `null`
+leaves them to the algorithm: published results need the initial values they were published with.
+
+| algorithm | kernels | biases |
+|---|---|---|
+| DQN | `fan_in_uniform` | `fan_in_uniform` |
+| PPO, A2C | `orthogonal`, gain sqrt(2); policy head 0.01, value head 1 | `zeros` |
+| PPO, A2C: recurrent layers | `fan_in_uniform` | `fan_in_uniform` |
+| none: `nature_cnn` | `fan_in_uniform` | `fan_in_uniform` |
+| none: `impala_small`, `impala_large` | `fan_in_truncated_normal` | `zeros` |
+| none: others | `glorot_uniform` | `zeros` |
+
+All are drawn by NumPy from the root seed and a variable's path: they are equal on every backend.
+
+| name | values | form |
+|---|---|---|"""
 FAMILIES = {
     "layers": "Layers",
     "networks": "Networks",
@@ -92,7 +111,18 @@ def page() -> str:
     for family, lines in rows().items():
         head = ["| name | what it does | after | form |", "|---|---|---|---|"]
         parts.append("\n".join([f"### {FAMILIES[family]}\n", *head, *lines, ""]))
-    return "\n".join(parts)
+    return "\n".join([*parts, initial_values()])
+
+
+def initial_values() -> str:
+    """The table of initializers."""
+    lines = [INITIAL]
+    for name, function in INITIALIZERS.items():
+        signature = inspect.signature(function).parameters
+        options = {word: shown(signature[word].default) for word in options_of(name)}
+        spec = ", ".join([f"type: {name}", *(f"{k}: {v}" for k, v in options.items())])
+        lines.append(f"| `{name}` | {inspect.getdoc(function)} | `{{{spec}}}` |")
+    return "\n".join([*lines, ""])
 
 
 def test_the_catalogue_lists_every_component_as_it_is():

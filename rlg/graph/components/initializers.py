@@ -2,6 +2,10 @@
 
 A spec is a name, or a mapping with `type` and options: `{type: orthogonal, gain: 1.41}`. The fans
 of a kernel are those of a matrix [inputs, outputs] or of an HWIO convolution.
+
+Published algorithms are published with their initial values. What a layer's `kernel_init` and
+`bias_init` leave open (None), a `Recipe` decides: the one that its algorithm recommends, else its
+network's, else Glorot's.
 """
 
 from __future__ import annotations
@@ -9,6 +13,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -16,6 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlg.errors import SpecError
+from rlg.graph import Component
+from rlg.graph.core.component.component import walk
 from rlg.spelling import suggestion
 
 Shape: TypeAlias = tuple[int, ...]
@@ -23,9 +30,12 @@ Initializer: TypeAlias = Callable[[np.random.Generator, Shape], NDArray[Any]]
 InitializerSpec: TypeAlias = str | Mapping[str, Any]
 
 
-def initializer(spec: InitializerSpec) -> Initializer:
-    """The function behind a spec, or a SpecError that lists what there is."""
-    words = {"type": spec} if isinstance(spec, str) else dict(spec)
+def initializer(spec: InitializerSpec, fan_in: int | None = None) -> Initializer:
+    """The function behind a spec, or a SpecError that lists what there is.
+
+    `fan_in` is known for biases, whose shape doesn't tell it.
+    """
+    words: dict[str, Any] = {"type": spec} if isinstance(spec, str) else dict(spec)
     name = words.pop("type", None)
     if name not in INITIALIZERS:
         raise SpecError(
@@ -33,14 +43,59 @@ def initializer(spec: InitializerSpec) -> Initializer:
             f"Known: {', '.join(INITIALIZERS)}."
         )
     function = INITIALIZERS[name]
-    options = list(inspect.signature(function).parameters)[2:]
+    options = options_of(name)
     for word in words:
         if word not in options:
             raise SpecError(
                 f"the initializer {name!r} has no option {word!r}. "
                 f"Options: {', '.join(options) or 'none'}."
             )
+    if fan_in is not None and "fan_in" in inspect.signature(function).parameters:
+        words["fan_in"] = fan_in
     return partial(function, **words)
+
+
+def options_of(name: str) -> list[str]:
+    """What a spec may say beside the name."""
+    words = list(inspect.signature(INITIALIZERS[name]).parameters)[2:]
+    return [word for word in words if word != "fan_in"]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Initial values of a whole network; `recurrent` is that of layers with a state, if another."""
+
+    kernel: InitializerSpec = "glorot_uniform"
+    bias: InitializerSpec = "zeros"
+    recurrent: Recipe | None = None
+
+
+class Initialized(Component):
+    """A layer with kernels and biases: its own arguments come first, then the recipe."""
+
+    kernel_init: InitializerSpec | None
+    bias_init: InitializerSpec | None
+    recipe: Recipe = Recipe()
+    has_state: bool = False
+
+    def kernel_values(self, fan_in: int | None = None) -> Initializer:
+        """What `variable(value=...)` takes for a kernel."""
+        return initializer(self.kernel_init or self._recipe.kernel, fan_in)
+
+    def bias_values(self, fan_in: int) -> Initializer:
+        """What `variable(value=...)` takes for biases behind a kernel of this fan."""
+        return initializer(self.bias_init or self._recipe.bias, fan_in)
+
+    @property
+    def _recipe(self) -> Recipe:
+        return self.recipe.recurrent or self.recipe if self.has_state else self.recipe
+
+
+def recommend(recipe: Recipe, component: Component) -> None:
+    """Sets the recipe of all layers in a component; an algorithm's replaces its network's."""
+    for part in walk(component):
+        if isinstance(part, Initialized):
+            part.recipe = recipe
 
 
 def fans(shape: Shape) -> tuple[int, int]:
@@ -62,6 +117,24 @@ def glorot_uniform(generator: np.random.Generator, shape: Shape) -> NDArray[Any]
 def he_uniform(generator: np.random.Generator, shape: Shape) -> NDArray[Any]:
     """He et al. (2015): for rectified units."""
     return _uniform(generator, shape, math.sqrt(6.0 / fans(shape)[0]))
+
+
+def fan_in_uniform(
+    generator: np.random.Generator, shape: Shape, fan_in: int | None = None
+) -> NDArray[Any]:
+    """Uniform within 1 / sqrt(fan in), biases too, as torch does: LeCun et al. (1998)."""
+    return _uniform(generator, shape, 1.0 / math.sqrt(fan_in or fans(shape)[0]))
+
+
+def fan_in_truncated_normal(
+    generator: np.random.Generator, shape: Shape, fan_in: int | None = None
+) -> NDArray[Any]:
+    """Normal with deviation 1 / sqrt(fan in), drawn again beyond two of them, as Sonnet does."""
+    numbers = generator.standard_normal(shape, dtype=np.float32)
+    while (far := np.abs(numbers) > 2.0).any():
+        numbers[far] = generator.standard_normal(int(far.sum()), dtype=np.float32)
+    numbers /= np.float32(math.sqrt(fan_in or fans(shape)[0]))
+    return numbers
 
 
 def _uniform(generator: np.random.Generator, shape: Shape, limit: float) -> NDArray[Any]:
@@ -96,7 +169,19 @@ def constant(generator: np.random.Generator, shape: Shape, value: float = 0.0) -
 INITIALIZERS: dict[str, Callable[..., NDArray[Any]]] = {
     "glorot_uniform": glorot_uniform,
     "he_uniform": he_uniform,
+    "fan_in_uniform": fan_in_uniform,
+    "fan_in_truncated_normal": fan_in_truncated_normal,
     "orthogonal": orthogonal,
     "zeros": zeros,
     "constant": constant,
 }
+
+# Those of torch's layers, which Mnih et al. (2015) and Stable-Baselines3's DQN and SAC start from.
+TORCH = Recipe("fan_in_uniform", "fan_in_uniform")
+# Those of Sonnet's layers and TensorFlow's LSTM, which Espeholt et al. (2018) start from.
+SONNET = Recipe("fan_in_truncated_normal", "zeros", Recipe())
+
+
+def orthogonal_recipe(gain: float) -> Recipe:
+    """Orthogonal kernels, no biases, recurrent layers as torch's: PPO and A2C by their authors."""
+    return Recipe({"type": "orthogonal", "gain": gain}, "zeros", TORCH)

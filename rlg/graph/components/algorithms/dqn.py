@@ -7,6 +7,7 @@ from typing import Any
 from rlg.graph import Component, Size, Static, Tensor, api, graph_fn
 from rlg.graph.components.actions import discrete
 from rlg.graph.components.common.sync import TargetSync
+from rlg.graph.components.initializers import TORCH, recommend
 from rlg.graph.components.memories.prioritized import has_priorities
 from rlg.graph.components.memories.transitions import NStepTransitions
 from rlg.graph.components.networks.stack import accepted
@@ -36,6 +37,7 @@ class DQN(Component):
     ) -> None:
         self.action_space = discrete("DQN", action_space)
         self.policy = make(policy, action_space=self.action_space)
+        recommend(TORCH, self.policy)
         self.target_policy = self.policy.copy(scope="target_policy")
         self.memory = make(memory)
         self.loss = make(loss)

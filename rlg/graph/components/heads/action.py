@@ -48,7 +48,7 @@ class ActionHead(Component):
         bounded: str = "squashed_normal",
         state_dependent_std: bool = False,
         log_std_init: float = 0.0,
-        kernel_init: InitializerSpec = "glorot_uniform",
+        kernel_init: InitializerSpec | None = None,
     ) -> None:
         self.action_space = space_from_spec(action_space)
         self.bounded = bounded

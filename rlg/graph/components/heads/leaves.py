@@ -25,7 +25,7 @@ class Logits(Component):
         self,
         shape: tuple[int, ...],
         exists: NDArray[Any] | None = None,
-        kernel_init: InitializerSpec = "glorot_uniform",
+        kernel_init: InitializerSpec | None = None,
     ) -> None:
         self.shape = shape
         self.exists = None if exists is None or exists.all() else exists
@@ -52,7 +52,7 @@ class MeanAndStd(Component):
         shape: tuple[int, ...],
         state_dependent_std: bool = False,
         log_std_init: float = 0.0,
-        kernel_init: InitializerSpec = "glorot_uniform",
+        kernel_init: InitializerSpec | None = None,
     ) -> None:
         self.shape = shape
         self.state_dependent_std = state_dependent_std
@@ -93,9 +93,7 @@ class MeanAndStd(Component):
 class Concentrations(Component):
     """{alpha, beta}, each [B, *shape] and above 1: then there is one peak (Chou et al., 2017)."""
 
-    def __init__(
-        self, shape: tuple[int, ...], kernel_init: InitializerSpec = "glorot_uniform"
-    ) -> None:
+    def __init__(self, shape: tuple[int, ...], kernel_init: InitializerSpec | None = None) -> None:
         self.shape = shape
         self.alpha = Dense(math.prod(shape), kernel_init=kernel_init)
         self.beta = Dense(math.prod(shape), kernel_init=kernel_init)

@@ -20,7 +20,7 @@ class ValueHead(Component):
         self,
         units: int | None = None,
         activation: str = "relu",
-        kernel_init: InitializerSpec = "glorot_uniform",
+        kernel_init: InitializerSpec | None = None,
     ) -> None:
         self.units = units
         self.activation = activation

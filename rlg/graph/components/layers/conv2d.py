@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from rlg.errors import ComponentError, SpaceError
-from rlg.graph import Component, Tensor, api, graph_fn
-from rlg.graph.components.initializers import InitializerSpec, initializer
+from rlg.graph import Tensor, api, graph_fn
+from rlg.graph.components.initializers import Initialized, InitializerSpec
 from rlg.graph.components.layers.activation import activation_of
 from rlg.graph.spaces import Box, Space
 
 PADDINGS = ("valid", "same")
 
 
-class Conv2D(Component):
+class Conv2D(Initialized):
     """Slides a kernel over images: activation(conv(inputs, kernel) + bias).
 
     inputs: float [B, H, W, C], also with time; outputs: [B, H', W', filters]. The kernel is HWIO;
@@ -28,8 +29,8 @@ class Conv2D(Component):
         padding: str = "valid",
         activation: str | None = None,
         bias: bool = True,
-        kernel_init: InitializerSpec = "glorot_uniform",
-        bias_init: InitializerSpec = "zeros",
+        kernel_init: InitializerSpec | None = None,
+        bias_init: InitializerSpec | None = None,
     ) -> None:
         self.filters = filters
         self.kernel_size = _pair("kernel_size", kernel_size)
@@ -46,13 +47,16 @@ class Conv2D(Component):
         self._kernel = self.variable(
             "kernel",
             (*self.kernel_size, channels, self.filters),
-            value=initializer(self.kernel_init),
+            value=self.kernel_values(),
             trainable=True,
         )
         self._bias = None
         if self.bias:
             self._bias = self.variable(
-                "bias", (self.filters,), value=initializer(self.bias_init), trainable=True
+                "bias",
+                (self.filters,),
+                value=self.bias_values(math.prod(self.kernel_size) * channels),
+                trainable=True,
             )
 
     @api

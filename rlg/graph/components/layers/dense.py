@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from rlg.errors import ComponentError, SpaceError
-from rlg.graph import Component, Tensor, api, graph_fn
-from rlg.graph.components.initializers import InitializerSpec, initializer
+from rlg.graph import Tensor, api, graph_fn
+from rlg.graph.components.initializers import Initialized, InitializerSpec
 from rlg.graph.components.layers.activation import activation_of
 from rlg.graph.spaces import Box, Space
 
 
-class Dense(Component):
+class Dense(Initialized):
     """Computes activation(inputs @ kernel + bias).
 
     inputs: float [B, F], also with time; outputs: [B, units].
@@ -20,8 +20,8 @@ class Dense(Component):
         units: int,
         activation: str | None = None,
         bias: bool = True,
-        kernel_init: InitializerSpec = "glorot_uniform",
-        bias_init: InitializerSpec = "zeros",
+        kernel_init: InitializerSpec | None = None,
+        bias_init: InitializerSpec | None = None,
     ) -> None:
         self.units = units
         self.activation = activation
@@ -47,7 +47,7 @@ class Dense(Component):
             "kernel",
             (inputs.shape[0], self.units),
             dtype=inputs.dtype,
-            value=initializer(self.kernel_init),
+            value=self.kernel_values(),
             trainable=True,
         )
         if self.bias:
@@ -55,7 +55,7 @@ class Dense(Component):
                 "bias",
                 (self.units,),
                 dtype=inputs.dtype,
-                value=initializer(self.bias_init),
+                value=self.bias_values(inputs.shape[0]),
                 trainable=True,
             )
 

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from rlg.errors import ComponentError, SpaceError
-from rlg.graph import Component, Tensor, api, graph_fn
-from rlg.graph.components.initializers import InitializerSpec, initializer
+from rlg.graph import Tensor, api, graph_fn
+from rlg.graph.components.initializers import Initialized, InitializerSpec
 from rlg.graph.spaces import Box, Dict, Space
 
 
-class Recurrent(Component):
+class Recurrent(Initialized):
     """A layer with a state: one step on inputs with ranks B, a sequence on BT or TB.
 
     inputs: float [B, F], [B, T, F] or [T, B, F]; states: the state before the first step, of
@@ -27,12 +27,13 @@ class Recurrent(Component):
 
     # Number of blocks of `units` columns in the matrix.
     gates: int
+    has_state = True
 
     def __init__(
         self,
         units: int,
-        kernel_init: InitializerSpec = "glorot_uniform",
-        bias_init: InitializerSpec = "zeros",
+        kernel_init: InitializerSpec | None = None,
+        bias_init: InitializerSpec | None = None,
     ) -> None:
         self.units = units
         self.kernel_init = kernel_init
@@ -57,11 +58,14 @@ class Recurrent(Component):
         self._kernel = self.variable(
             "kernel",
             (self._features + self.units, self.gates * self.units),
-            value=initializer(self.kernel_init),
+            value=self.kernel_values(self.units),
             trainable=True,
         )
         self._bias = self.variable(
-            "bias", (self.gates * self.units,), value=initializer(self.bias_init), trainable=True
+            "bias",
+            (self.gates * self.units,),
+            value=self.bias_values(self.units),
+            trainable=True,
         )
 
     def _spaces(self, inputs: Box, states: Space | None, resets: Box | None) -> tuple[Space, Space]:
@@ -152,8 +156,8 @@ class LSTMLayer(Recurrent):
         self,
         units: int,
         forget_bias: float = 1.0,
-        kernel_init: InitializerSpec = "glorot_uniform",
-        bias_init: InitializerSpec = "zeros",
+        kernel_init: InitializerSpec | None = None,
+        bias_init: InitializerSpec | None = None,
     ) -> None:
         super().__init__(units, kernel_init, bias_init)
         self.forget_bias = forget_bias
@@ -194,7 +198,7 @@ class GRULayer(Recurrent):
     def create_variables(self, *, inputs: Space) -> None:
         super().create_variables(inputs=inputs)
         self._recurrent_bias = self.variable(
-            "recurrent_bias", (self.units,), value=initializer(self.bias_init), trainable=True
+            "recurrent_bias", (self.units,), value=self.bias_values(self.units), trainable=True
         )
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rlg.graph.components.initializers import InitializerSpec
+from rlg.graph.components.initializers import SONNET, InitializerSpec, recommend
 from rlg.graph.components.layers.activation import Activation
 from rlg.graph.components.layers.conv2d import Conv2D
 from rlg.graph.components.layers.dense import Dense
@@ -24,19 +24,25 @@ class ImpalaSmall(Stack):
     """
 
     def __init__(
-        self, features_dim: int = 256, kernel_init: InitializerSpec = "glorot_uniform"
+        self,
+        features_dim: int = 256,
+        kernel_init: InitializerSpec | None = None,
+        bias_init: InitializerSpec | None = None,
     ) -> None:
         self.features_dim = features_dim
         self.kernel_init = kernel_init
+        self.bias_init = bias_init
+        inits: dict[str, Any] = {"kernel_init": kernel_init, "bias_init": bias_init}
         super().__init__(
             [
                 Scale(),
-                Conv2D(16, 8, 4, activation="relu", kernel_init=kernel_init),
-                Conv2D(32, 4, 2, activation="relu", kernel_init=kernel_init),
+                Conv2D(16, 8, 4, activation="relu", **inits),
+                Conv2D(32, 4, 2, activation="relu", **inits),
                 Flatten(),
-                Dense(features_dim, "relu", kernel_init=kernel_init),
+                Dense(features_dim, "relu", **inits),
             ]
         )
+        recommend(SONNET, self)
 
 
 class ImpalaLarge(Stack):
@@ -50,20 +56,26 @@ class ImpalaLarge(Stack):
         self,
         features_dim: int = 256,
         filters: Sequence[int] = (16, 32, 32),
-        kernel_init: InitializerSpec = "glorot_uniform",
+        kernel_init: InitializerSpec | None = None,
+        bias_init: InitializerSpec | None = None,
     ) -> None:
         self.features_dim = features_dim
         self.filters = list(filters)
         self.kernel_init = kernel_init
+        self.bias_init = bias_init
+        inits: dict[str, Any] = {"kernel_init": kernel_init, "bias_init": bias_init}
         layers: list[Any] = [Scale()]
         for n in self.filters:
             layers += [self._convolution(n), MaxPool2D(3, 2, "same"), self._block(n)]
             layers.append(self._block(n))
-        last = [Activation("relu"), Flatten(), Dense(features_dim, "relu", kernel_init=kernel_init)]
+        last = [Activation("relu"), Flatten(), Dense(features_dim, "relu", **inits)]
         super().__init__([*layers, *last])
+        recommend(SONNET, self)
 
     def _convolution(self, filters: int) -> Conv2D:
-        return Conv2D(filters, 3, padding="same", kernel_init=self.kernel_init)
+        return Conv2D(
+            filters, 3, padding="same", kernel_init=self.kernel_init, bias_init=self.bias_init
+        )
 
     def _block(self, filters: int) -> Residual:
         halves = ([Activation("relu"), self._convolution(filters)] for _ in range(2))

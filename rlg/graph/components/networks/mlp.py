@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from rlg.graph.components.initializers import InitializerSpec
 from rlg.graph.components.layers.dense import Dense
@@ -19,9 +20,12 @@ class MLP(Stack):
         self,
         units: Sequence[int] = (64, 64),
         activation: str = "relu",
-        kernel_init: InitializerSpec = "glorot_uniform",
+        kernel_init: InitializerSpec | None = None,
+        bias_init: InitializerSpec | None = None,
     ) -> None:
         self.units = list(units)
         self.activation = activation
         self.kernel_init = kernel_init
-        super().__init__([Dense(n, activation, kernel_init=kernel_init) for n in self.units])
+        self.bias_init = bias_init
+        inits: dict[str, Any] = {"kernel_init": kernel_init, "bias_init": bias_init}
+        super().__init__([Dense(n, activation, **inits) for n in self.units])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from rlg.graph.components.initializers import InitializerSpec
+from typing import Any
+
+from rlg.graph.components.initializers import TORCH, InitializerSpec, recommend
 from rlg.graph.components.layers.conv2d import Conv2D
 from rlg.graph.components.layers.dense import Dense
 from rlg.graph.components.layers.flatten import Flatten
@@ -18,19 +20,25 @@ class NatureCNN(Stack):
     """
 
     def __init__(
-        self, features_dim: int = 512, kernel_init: InitializerSpec = "glorot_uniform"
+        self,
+        features_dim: int = 512,
+        kernel_init: InitializerSpec | None = None,
+        bias_init: InitializerSpec | None = None,
     ) -> None:
         self.features_dim = features_dim
         self.kernel_init = kernel_init
+        self.bias_init = bias_init
+        inits: dict[str, Any] = {"kernel_init": kernel_init, "bias_init": bias_init}
         sizes = ((32, 8, 4), (64, 4, 2), (64, 3, 1))
         super().__init__(
             [
                 Scale(),
                 *(
-                    Conv2D(filters, size, stride, activation="relu", kernel_init=kernel_init)
+                    Conv2D(filters, size, stride, activation="relu", **inits)
                     for filters, size, stride in sizes
                 ),
                 Flatten(),
-                Dense(features_dim, "relu", kernel_init=kernel_init),
+                Dense(features_dim, "relu", **inits),
             ]
         )
+        recommend(TORCH, self)

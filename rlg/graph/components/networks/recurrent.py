@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rlg.graph import Component, Static, api
+from rlg.graph.components.initializers import InitializerSpec
 from rlg.graph.components.layers.recurrent import GRULayer, LSTMLayer, Recurrent
 from rlg.graph.components.networks.stack import accepted
 from rlg.graph.registry import make
@@ -45,15 +46,32 @@ class RecurrentNetwork(Component):
 class LSTM(RecurrentNetwork):
     """Features, then an `lstm_layer`; states: Dict of c and h, [B, units] each."""
 
-    def __init__(self, network: Any = None, units: int = 256, forget_bias: float = 1.0) -> None:
-        super().__init__(LSTMLayer(units, forget_bias), network)
+    def __init__(
+        self,
+        network: Any = None,
+        units: int = 256,
+        forget_bias: float = 1.0,
+        kernel_init: InitializerSpec | None = None,
+        bias_init: InitializerSpec | None = None,
+    ) -> None:
+        super().__init__(LSTMLayer(units, forget_bias, kernel_init, bias_init), network)
         self.units = units
         self.forget_bias = forget_bias
+        self.kernel_init = kernel_init
+        self.bias_init = bias_init
 
 
 class GRU(RecurrentNetwork):
     """Features, then a `gru_layer`; states: [B, units]."""
 
-    def __init__(self, network: Any = None, units: int = 256) -> None:
-        super().__init__(GRULayer(units), network)
+    def __init__(
+        self,
+        network: Any = None,
+        units: int = 256,
+        kernel_init: InitializerSpec | None = None,
+        bias_init: InitializerSpec | None = None,
+    ) -> None:
+        super().__init__(GRULayer(units, kernel_init, bias_init), network)
         self.units = units
+        self.kernel_init = kernel_init
+        self.bias_init = bias_init
