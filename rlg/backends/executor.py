@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from rlg.backends.entry import Check, make_check
 from rlg.backends.hosting import LOWERING, host_entry, is_hosted, map_arrays
 from rlg.backends.numpy.ops import NumpyOps
+from rlg.backends.variables import VariableAccess
 from rlg.errors import BackendError, ExecutionError
 from rlg.graph.core.assembly.assemble import Fresh
 from rlg.graph.core.assembly.records import Graph
@@ -28,12 +29,13 @@ from rlg.graph.core.component.methods import TENSOR, Method
 from rlg.graph.core.plan.define_by_run import Runner
 from rlg.graph.core.plan.liveness import all_summaries
 from rlg.graph.core.plan.plan import Lowering, Plan, make_plan
+from rlg.graph.spaces import flatten
 from rlg.spelling import suggestion
 
 Entry = Callable[..., Any]
 
 
-class GraphExecutor:
+class GraphExecutor(VariableAccess):
     """Builds components on a backend and runs their API methods."""
 
     name: str
@@ -241,44 +243,6 @@ class GraphExecutor:
         """`scalar` or `histogram`, for each summary of the plans that are made."""
         return {tag: kind for plan in self._plans.values() for tag, kind in plan.summaries}
 
-    # -- weights and state ------------------------------------------------------------------------
-    def get_weights(
-        self, scope: str | None = None, *, trainable: bool | None = True
-    ) -> dict[str, NDArray[Any]]:
-        """Variables as arrays by scope path; below `scope` only, if given."""
-        return {
-            path: self.read(info.variable)
-            for path, info in self.builder.binding.variables.items()
-            if (scope is None or path == scope or path.startswith(f"{scope}/"))
-            and (trainable is None or info.trainable == trainable)
-        }
-
-    def set_weights(self, weights: Mapping[str, NDArray[Any]]) -> None:
-        """Overwrites variables by path; nothing is written unless everything fits."""
-        known = self.builder.binding.variables
-        for path, value in weights.items():
-            if path not in known:
-                raise ExecutionError(f"there is no variable {path!r}.{suggestion(path, known)}")
-            space, array = known[path].space, np.asarray(value)
-            if array.shape != space.shape or array.dtype.name != space.dtype:
-                raise ExecutionError(
-                    f"{path}: the variable is {space.dtype} {space.shape}, the value "
-                    f"{array.dtype.name} {array.shape}."
-                )
-        for path, value in weights.items():
-            self.write(known[path].variable, np.asarray(value))
-
-    def get_state(self) -> dict[str, Any]:
-        """Everything that a run goes on from: all variables and the random streams."""
-        streams = {path: stream.state for path, stream in self.builder.binding.streams.items()}
-        return {"variables": self.get_weights(trainable=None), "streams": streams}
-
-    def set_state(self, state: Mapping[str, Any]) -> None:
-        """Puts back what `get_state` gave."""
-        self.set_weights(state["variables"])
-        for path, numbers in state["streams"].items():
-            self.builder.binding.streams[path].state = numbers
-
     # -- what backends do differently -------------------------------------------------------------
     def lowering(self) -> Lowering:
         """How this backend wants its plans written."""
@@ -308,11 +272,24 @@ class GraphExecutor:
         """The function from numpy to numpy around a runner."""
 
         def entry(*args: Any) -> Any:
-            values = [self.to_tensors(check(arg)) for check, arg in zip(checks, args, strict=True)]
+            arrays = [check(arg) for check, arg in zip(checks, args, strict=True)]
             with self.running(runner.has_gradients):
-                return self.to_arrays(runner.run(values))
+                outputs = self.to_arrays(runner.run([self.to_tensors(array) for array in arrays]))
+            given = [leaf for array in arrays for leaf in flatten(array).values()]
+            return map_arrays(
+                lambda x: x.copy() if any(np.may_share_memory(x, y) for y in given) else x, outputs
+            )
 
         return entry
+
+    def has_views(self, ops: Any) -> bool:
+        """Whether these operations can return views: numpy's always can."""
+        return issubclass(type(ops), NumpyOps)
+
+    def shares_memory(self, x: Any, y: Any) -> bool:
+        """Whether one may be a view of the other."""
+        arrays = isinstance(x, np.ndarray) and isinstance(y, np.ndarray)
+        return arrays and np.may_share_memory(x, y)
 
     def check_device(self, device: str) -> str:
         """The device's full name, or a BackendError that lists the valid ones."""
@@ -342,12 +319,6 @@ class GraphExecutor:
 
     def to_host(self, tensor: Any) -> NDArray[Any]:
         """A tensor as an array."""
-        raise NotImplementedError
-
-    def read(self, variable: Any) -> NDArray[Any]:
-        raise NotImplementedError
-
-    def write(self, variable: Any, value: NDArray[Any]) -> None:
         raise NotImplementedError
 
     def to_tensors(self, tree: Any) -> Any:

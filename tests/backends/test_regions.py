@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from rlg.backends.tf.host import take_error
+from rlg.backends.executor import make_executor
+from rlg.backends.tf import host
 from rlg.backends.tf.ops import TFOps
 from rlg.errors import BackendError
+from rlg.graph import Component, Tensor, api, graph_fn
+from rlg.graph.spaces import FloatBox, IntBox
 from tests.backends.runners import OPS, run
 
 
@@ -168,11 +171,47 @@ def test_errors_of_host_functions_are_kept(backend: str) -> None:
         return ops.host(broken, [x], [("float32", ())])
 
     in_graph = backend.startswith("tf")
-    with pytest.raises(tf.errors.OpError if in_graph else BrokenError, match="3 is too much"):
+    kept: list[BaseException] = []
+    with (
+        pytest.raises(tf.errors.OpError if in_graph else BrokenError, match="3 is too much"),
+        host.keeping(kept),
+    ):
         run(backend, fn, [np.array([1, 2])])
-    if in_graph:
-        assert isinstance(take_error(), BrokenError)
-        assert take_error() is None
+    assert [type(error) for error in kept] == ([BrokenError] if in_graph else [])
+
+
+class Fragile(Component):
+    """Two ways to fail: in Python on the host, and in an operation of the backend."""
+
+    @api
+    @graph_fn
+    def in_python(self, x: Tensor) -> Tensor:
+        return self.ops.host(self._broken, [x], [("float32", ())])[0]
+
+    @api
+    @graph_fn
+    def by_operation(self, rows: Tensor) -> Tensor:
+        return self.ops.take_rows(self.ops.zeros((3,)), rows)
+
+    def _broken(self, x: Any) -> Any:
+        if x.sum() > 2:
+            raise BrokenError(f"{x.sum()} is too much")
+        return x.sum()
+
+
+@pytest.mark.parametrize("name", ["tf", "tf-graph"])
+def test_an_error_is_reported_by_the_call_that_raised_it_and_no_other(name: str) -> None:
+    first, second = make_executor(name), make_executor(name)
+    for executor in (first, second):
+        executor.build(Fragile(), {"x": FloatBox(), "rows": IntBox()})
+    with pytest.raises(BrokenError, match="9"):
+        first.execute("in_python", [4, 5])
+    for executor in (first, second):
+        with pytest.raises(tf.errors.OpError, match="is not in"):
+            executor.execute("by_operation", [7])
+    assert first.execute("in_python", [1, 1]) == 2.0
+    with pytest.raises(BrokenError, match="3"):
+        second.execute("in_python", [3])
 
 
 @pytest.mark.parametrize(

@@ -74,8 +74,10 @@ class TFExecutor(GraphExecutor):
     # -- plans ------------------------------------------------------------------------------------
     def plan_entry(self, plan: Plan, checks: Sequence[Check]) -> Entry:
         traced = _Traced(plan)
+        errors: list[BaseException] = []
         try:
-            run = self._session_call(traced) if self.graph else _function_call(traced)
+            with host.keeping(errors):
+                run = self._session_call(traced) if self.graph else _function_call(traced)
         except BaseException:
             self.drop_feeds()
             raise
@@ -88,12 +90,14 @@ class TFExecutor(GraphExecutor):
             if draws:
                 given = dict(zip(names, arrays, strict=True))
                 flat = flat + [draw.make(given) for draw in draws]
+            errors.clear()
             try:
                 return outputs(run(flat))
             except tf.errors.OpError:
-                error = host.take_error()
-                if error is None:
+                if not errors:
                     raise
+                error = errors[0]
+                errors.clear()  # It holds frames, and these hold the arguments.
                 raise error from None
 
         return entry

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import tensorflow as tf
@@ -12,15 +14,28 @@ from rlg.backends.numpy import host as numpy_host
 from rlg.backends.numpy.host import Output
 from rlg.graph.spaces import flatten, unflatten
 
-# TensorFlow re-raises a host function's error as InvalidArgumentError with its text only.
-_errors: list[BaseException] = []
+
+class _Tracing(threading.local):
+    """Where the host calls that this thread traces now will leave their errors."""
+
+    errors: list[BaseException] | None = None
 
 
-def take_error() -> BaseException | None:
-    """The first error that a host function raised since the last time this was asked."""
-    error = _errors[0] if _errors else None
-    _errors.clear()
-    return error
+_tracing = _Tracing()
+
+
+@contextmanager
+def keeping(errors: list[BaseException]) -> Iterator[None]:
+    """Host calls that are traced inside append what they raise to `errors`.
+
+    TensorFlow re-raises an error as InvalidArgumentError with its text only. Each executor has a
+    list of its own: what fails in one is never reported by another.
+    """
+    before, _tracing.errors = _tracing.errors, errors
+    try:
+        yield
+    finally:
+        _tracing.errors = before
 
 
 def call(
@@ -31,11 +46,14 @@ def call(
         results = numpy_host.call(fn, [tf.convert_to_tensor(arg).numpy() for arg in args], outputs)
         return tuple(tf.constant(result) for result in results)
 
+    errors = _tracing.errors
+
     def kept(*arrays: Any) -> Any:
         try:
             return list(numpy_host.call(fn, arrays, outputs))
         except BaseException as error:
-            _errors.append(error)
+            if errors is not None:
+                errors.append(error)
             raise
 
     results = tf.numpy_function(kept, list(args), [tf.as_dtype(dtype) for dtype, _ in outputs])

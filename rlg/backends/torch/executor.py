@@ -6,7 +6,9 @@ takes gradients, autograd is on for what they flow through and off for the rest.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import sys
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from types import SimpleNamespace
 from typing import Any
@@ -55,10 +57,15 @@ class TorchExecutor(GraphExecutor):
 
     def plan_entry(self, plan: Plan, checks: Sequence[Check]) -> Entry:
         function = self._compiled(plan.function) if self.compile else plan.function
+        own = self._own(plan) if plan.may_alias else None
         if self._is_plain(plan, checks):
-            return self._plain_entry(function, checks[0])
+            return self._plain_entry(function, checks[0], own)
         names = [name for name, _, _ in plan.inputs]
         grad = plan.gradients > 0
+
+        def run(tensors: list[Any]) -> Any:
+            outputs = function(*tensors)
+            return self.to_arrays(outputs if own is None else own(outputs, tuple(tensors)))
 
         def entry(*args: Any) -> Any:
             arrays = [check(arg) for check, arg in zip(checks, args, strict=True)]
@@ -68,9 +75,9 @@ class TorchExecutor(GraphExecutor):
                 tensors += [self.from_host(draw.make(given)) for draw in plan.draws]
             try:
                 if grad:
-                    return self.to_arrays(function(*tensors))
+                    return run(tensors)
                 with _inference(True):
-                    return self.to_arrays(function(*tensors))
+                    return run(tensors)
             except BaseException:
                 self.drop_feeds()
                 raise
@@ -86,14 +93,44 @@ class TorchExecutor(GraphExecutor):
         one = len(plan.inputs) == 1 and not plan.draws and not plan.gradients and not plan.summaries
         return one and len(checks) == 1 and plan.is_array_to_array and self.device == "cpu"
 
-    def _plain_entry(self, function: Any, check: Check) -> Entry:
+    def _plain_entry(self, function: Any, check: Check, own: Any) -> Entry:
         from_host = _from_numpy
 
         def entry(array: Any) -> Any:
             with _inference(True):
                 return function(from_host(check(array))).numpy()
 
-        return entry
+        def owning_entry(array: Any) -> Any:
+            with _inference(True):
+                tensor = from_host(check(array))
+                return own(function(tensor), tensor).numpy()
+
+        return entry if own is None else owning_entry
+
+    def _own(self, plan: Plan) -> Callable[[Any, Any], Any]:
+        """(outputs, inputs) -> outputs, with copies of those that are views of something.
+
+        By addresses: under inference mode tensors don't know what they are views of, and host
+        steps wrap views of their own arrays.
+        """
+        variables = sorted([(0, 0), *map(_span, plan.variables)])
+
+        def own(outputs: Any, inputs: Any) -> Any:
+            spans: list[tuple[int, int]] = []
+            map_arrays(lambda tensor: spans.append(_span(tensor)), inputs)
+
+            def apart(tensor: Any) -> Any:
+                if not isinstance(tensor, torch.Tensor):
+                    return tensor
+                place = tensor.data_ptr()
+                # Variables don't overlap: only the last one that begins before can hold it.
+                near = variables[bisect_right(variables, (place, sys.maxsize)) - 1]
+                is_view = any(start <= place < end for start, end in (near, *spans))
+                return tensor.clone() if is_view else tensor
+
+            return map_arrays(apart, outputs)
+
+        return own
 
     def run_entry(self, graphs: Sequence[Graph], checks: Sequence[Check]) -> Entry:
         builder = self.builder
@@ -110,6 +147,15 @@ class TorchExecutor(GraphExecutor):
 
     def _tensor_of(self, value: Any) -> Any:
         return self.from_host(np.asarray(value))
+
+    def has_views(self, ops: Any) -> bool:
+        return True
+
+    def shares_memory(self, x: Any, y: Any) -> bool:
+        tensors = isinstance(x, torch.Tensor) and isinstance(y, torch.Tensor)
+        if not tensors:
+            return super().shares_memory(x, y)
+        return bool(x.numel()) and x.untyped_storage().data_ptr() == y.untyped_storage().data_ptr()
 
     def check_device(self, device: str) -> str:
         return devices.check(device)
@@ -158,6 +204,13 @@ class TorchExecutor(GraphExecutor):
             variable.copy_(_from_numpy(np.asarray(value, order="C")))
 
 
+def _span(value: Any) -> tuple[int, int]:
+    """The addresses of a tensor's memory, all of its storage: (first, behind the last)."""
+    tensor = torch.from_numpy(value) if isinstance(value, np.ndarray) else value
+    storage = tensor.untyped_storage()
+    return storage.data_ptr(), storage.data_ptr() + storage.nbytes()
+
+
 def _array_of(value: Any) -> Any:
     """The tensor's own memory; what is no tensor stays as it is."""
     return value.detach().cpu().numpy() if isinstance(value, torch.Tensor) else value
@@ -165,7 +218,9 @@ def _array_of(value: Any) -> Any:
 
 def _from_numpy(array: NDArray[Any]) -> torch.Tensor:
     if not array.flags.writeable:
-        array = array.copy()  # Torch has no read-only tensors...
+        # Torch has no read-only tensors... In the array's own order: stacks of frames are views
+        # whose axes are swapped, and sorting their bytes costs more than copying them.
+        array = array.copy(order="K")
     try:
         return torch.from_numpy(array)
     except ValueError:

@@ -33,6 +33,12 @@ class Backend(Protocol):
     def probing(self) -> AbstractContextManager[Any]:
         """The context of dry runs: no gradients, nothing kept."""
 
+    def shares_memory(self, x: Any, y: Any) -> bool:
+        """Whether a write into one of two tensors may show in the other."""
+
+    def has_views(self, ops: Any) -> bool:
+        """Whether these operations can return views of what they take."""
+
     def read(self, variable: Variable) -> NDArray[Any]:
         """A copy of a variable's value."""
 
@@ -190,9 +196,13 @@ class Binding:
                     found[f"{(part.path or '').removeprefix(root)}/{name}".lstrip("/")] = info
         return dict(sorted(found.items()))
 
+    def own_variables(self, component: Component) -> list[VariableInfo]:
+        """The variables that a component made itself."""
+        return list(self._owned.get(id(component), {}).values())
+
     def variable_ids(self, component: Component) -> dict[int, str]:
         """The paths of a component's own variables by identity."""
-        return {id(i.variable): i.path for i in self._owned.get(id(component), {}).values()}
+        return {id(info.variable): info.path for info in self.own_variables(component)}
 
     def _create(
         self, component: Component, array: NDArray[Any], trainable: bool, kernel: bool, path: str

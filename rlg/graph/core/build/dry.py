@@ -6,7 +6,7 @@ random draws are noted and not drawn, gradients are zeros.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -22,12 +22,31 @@ class Recording:
     writes: int = 0
     draws: list[tuple[str, tuple[int, ...]]] = field(default_factory=list)
     gradients: int = 0
+    # Reshapes that had to copy: at other sizes, or with other strides, they may be views.
+    copies: int = 0
 
 
 class DryOps:
     """Mixed in before a backend's operations."""
 
     recording: Recording
+    shares_memory: Callable[[Any, Any], bool]
+
+    def reshape(self: Any, x: Any, shape: Sequence[Any]) -> Any:
+        return self._note_copy(x, super().reshape(x, shape))  # type: ignore[misc]
+
+    def flatten(self: Any, x: Any, keep: int = 1) -> Any:
+        return self._note_copy(x, super().flatten(x, keep))  # type: ignore[misc]
+
+    def fold_time(self: Any, x: Any) -> Any:
+        return self._note_copy(x, super().fold_time(x))  # type: ignore[misc]
+
+    def unfold_time(self: Any, x: Any, like: Any) -> Any:
+        return self._note_copy(x, super().unfold_time(x, like))  # type: ignore[misc]
+
+    def _note_copy(self, x: Any, result: Any) -> Any:
+        self.recording.copies += not self.shares_memory(x, result)
+        return result
 
     def assign(self: Any, variable: Any, value: Any) -> None:
         self._check_write("assign", variable, value, self.shape_of(variable))

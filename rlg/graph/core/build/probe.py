@@ -47,6 +47,8 @@ class Probe:
     draws: tuple[Draw, ...] = ()
     writes: int = 0
     gradients: int = 0
+    # Whose memory outputs share: names of arguments, and "" for the component's own variables.
+    shares: frozenset[str] = frozenset()
 
 
 class Guard:
@@ -99,12 +101,14 @@ class Prober:
             return Probe(self._declared(component, method, arguments, count), {})
         sizes = {p.name: SIZES[i % 4] for i, p in enumerate(method.parameters) if p.kind == SIZE}
         runs = []
+        shares: set[str] = set()
         # Without ranks among the inputs there is nothing that a second run could change.
         for run in (0, 1) if sizes or _has_ranks(arguments) else (0,):
             recording = Recording()
             values = self._values(component, method, arguments, run, sizes)
             outputs = self._call(component, method, values, arguments, recording)
             runs.append((self._shapes(component, method, outputs, count), recording))
+            shares |= _sharing(component, values, outputs, recording)
         (first, noted), (second, noted_again) = runs[0], runs[-1]
         origins: dict[str, str | None] = {}
         names = {pair: name for name, pair in sizes.items()}
@@ -116,7 +120,7 @@ class Prober:
             Draw(kind, tuple(_dim(pair, names) for pair in zip(shape, again, strict=True)))
             for (kind, shape), (_, again) in zip(noted.draws, noted_again.draws, strict=True)
         )
-        return Probe(spaces, origins, draws, noted.writes, noted.gradients)
+        return Probe(spaces, origins, draws, noted.writes, noted.gradients, frozenset(shares))
 
     def _declared(
         self, component: Component, method: Method, arguments: dict[str, Any], count: int
@@ -180,6 +184,8 @@ class Prober:
         real = component.ops
         dry = dry_class(type(real))(real.device, None)  # type: ignore[attr-defined]
         dry.recording = recording
+        assert component._binding is not None
+        dry.shares_memory = component._binding.backend.shares_memory
         component.ops = dry
         mode, self._switch.active = self._switch.active, Guard(component, method)
         try:
@@ -229,6 +235,24 @@ class Prober:
                     "change. Return self.ops.value_of(variable), a snapshot."
                 )
         return [_shape_tree(component.ops, value, where) for value in values]
+
+
+def _sharing(
+    component: Component, values: dict[str, Any], outputs: Any, recording: Recording
+) -> set[str]:
+    """Where outputs may be views: of arguments, by name, or (as "") of own variables."""
+    binding = component._binding
+    if binding is None or outputs is None or not binding.backend.has_views(component.ops):
+        return set()
+    shares = binding.backend.shares_memory
+    found = list(flatten(outputs).values())
+    sources = {name: list(flatten(value).values()) for name, value in values.items()}
+    sources[""] = [info.variable for info in binding.own_variables(component)]
+    return {
+        name
+        for name, leaves in sources.items()
+        if (name and recording.copies) or any(shares(a, b) for a in found for b in leaves)
+    }
 
 
 def _has_ranks(arguments: dict[str, Any]) -> bool:

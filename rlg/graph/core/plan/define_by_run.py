@@ -36,7 +36,13 @@ from rlg.graph.core.component.methods import Method
 from rlg.graph.core.component.mode import installed
 from rlg.graph.core.plan.draws import PlannedDraw, draws_anything, length_of, planned
 from rlg.graph.core.plan.liveness import needs_gradient
-from rlg.graph.core.plan.runtime import cut_leaves, fold_leaves, snapshot_leaves, unfold_leaves
+from rlg.graph.core.plan.runtime import (
+    cut_leaves,
+    fold_leaves,
+    owning,
+    snapshot_leaves,
+    unfold_leaves,
+)
 from rlg.graph.spaces import Space, unflatten
 
 Path = tuple[str | int, ...]
@@ -203,6 +209,7 @@ class Runner:
             named = dict(zip(arguments, values, strict=True))
             return node.method.function(node.component, **named)
 
+        function = owning(node, function, self._binding)
         if not is_host_step(node):
             return function
         return self._binding.backend.hosted(function, node.probes[path].outputs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -25,10 +26,17 @@ from rlg.graph.core.assembly.records import (
     records_in,
 )
 from rlg.graph.core.build.flow import argument_spaces, fold, space_of, split
-from rlg.graph.core.plan.draws import PlannedDraw, draws_anything, length_of, planned
+from rlg.graph.core.plan.draws import draws_anything, length_of
+from rlg.graph.core.plan.feeds import DrawWriter
 from rlg.graph.core.plan.liveness import all_summaries, live_nodes, needs_gradient
-from rlg.graph.core.plan.runtime import cut_leaves, fold_leaves, snapshot_leaves, unfold_leaves
-from rlg.graph.core.plan.writer import SourceWriter, identifier, source_of
+from rlg.graph.core.plan.runtime import (
+    cut_leaves,
+    fold_leaves,
+    owning,
+    snapshot_leaves,
+    unfold_leaves,
+)
+from rlg.graph.core.plan.writer import identifier, source_of
 from rlg.graph.spaces import Space, unflatten
 
 if TYPE_CHECKING:
@@ -37,19 +45,13 @@ if TYPE_CHECKING:
 Path = tuple[str | int, ...]
 
 
-class Emitter(SourceWriter):
+class Emitter(DrawWriter):
     """Turns graphs into the source of one function and the globals it needs."""
 
     def __init__(self, name: str, lowering: Lowering, binding: Any) -> None:
-        super().__init__(name)
-        self.draws: list[PlannedDraw] = []
+        super().__init__(name, lowering, binding)
         self.summaries: list[tuple[str, str]] = []
         self.calls = 0
-        self._lowering = lowering
-        self._binding = binding
-        # Inside regions: the draws that their body takes from outside, as (source expressions,
-        # ...).
-        self._regions: list[list[PlannedDraw]] = []
         self._in_no_grad = False
         self._devices: dict[int, str] = {}
 
@@ -187,6 +189,15 @@ class Emitter(SourceWriter):
                 self._line(f"{name} = {self._names[id(record)]}")
                 self._names[id(record)] = name
             self._devices[id(record)] = self._binding.devices.of_ops(component)
+
+    def _function(self, node: Call) -> str:
+        component, method = node.component, node.method
+        short = identifier((component.path or "").rsplit("/", 1)[-1])
+        key = ("function", component.path, method.name)
+        if key not in self._globals_by_id and short in self.globals:
+            short = f"{short}_{method.name}"
+        bound = types.MethodType(method.function, component)
+        return self._global(short, owning(node, bound, self._binding), key)
 
     def _hosted(self, node: Call, path: Path, function: str) -> str:
         """A function on numpy values as one on the backend's tensors."""
@@ -340,59 +351,6 @@ class Emitter(SourceWriter):
         key = ("variables", node.component.path, node.trainable)
         short = f"{identifier((node.component.path or '').rsplit('/', 1)[-1])}_variables"
         self._names[id(node.outputs[0])] = self._global(short, table, key)
-
-    # -- draws ------------------------------------------------------------------------------------
-    def _feed(self, node: Call, path: Path) -> None:
-        """In static graphs and in regions a function finds its draws in `ops.feed`."""
-        draws = node.probes[path].draws
-        if not draws or not (self._lowering.feeds or self._regions) or is_host_step(node):
-            return
-        texts = [self._draw(planned(node, draw, self._binding.streams)) for draw in draws]
-        self._line(f"{self._ops(node.component)}.feed = [{', '.join(texts)}]")
-
-    def _unfeed(self, node: Call, path: Path) -> None:
-        draws = node.probes[path].draws and not is_host_step(node)
-        if draws and (self._lowering.feeds or self._regions):
-            self._line(f"{self._ops(node.component)}.feed = None")
-
-    def _draw(self, draw: PlannedDraw) -> str:
-        if self._regions:
-            self._regions[-1].append(draw)
-            return f"draws[{len(self._regions[-1]) - 1}]"
-        return self._top_draw(draw)
-
-    def _top_draw(self, draw: PlannedDraw) -> str:
-        if self._lowering.feeds:
-            self.draws.append(draw.renamed(self._own))
-            return f"draw_{len(self.draws) - 1}"
-        stream = self._global(f"stream_{identifier(draw.stream.path)}", draw.stream)
-        sizes = ", ".join(self._size(size) for size in draw.sizes)
-        convert = self._global("from_host", self._lowering.from_host)
-        return f"{convert}({stream}.{draw.kind}(({sizes},)))"
-
-    def _outer_draws(self, inner: list[PlannedDraw], length: Any) -> str:
-        lead = () if length is None else (length,)
-        texts = [self._draw(draw.repeated(*lead)) for draw in inner]
-        return f"({', '.join(texts)},)"
-
-    def _size(self, size: Any) -> str:
-        if isinstance(size, int):
-            return str(size)
-        if size[0] == "product":
-            return " * ".join(self._size(part) for part in size[1:])
-        name, path, axis = size
-        return f"{self._own[name]}{''.join(f'[{key!r}]' for key in path)}.shape[{axis}]"
-
-    # -- small pieces -----------------------------------------------------------------------------
-    def _open_region(self, header: str) -> list[PlannedDraw]:
-        self._line(f"def {header}:")
-        self._depth += 1
-        self._regions.append([])
-        return self._regions[-1]
-
-    def _close_region(self) -> None:
-        self._depth -= 1
-        self._regions.pop()
 
 
 def _has_fold(space: Space) -> bool:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import keyword
 import re
-import types
 from collections.abc import Mapping
 from math import isfinite
 from typing import Any
 
-from rlg.graph.core.assembly.records import Call, Node, Record, Tree
+from rlg.graph.core.assembly.records import Node, Record, Tree
 
 
 class SourceWriter:
@@ -73,14 +72,6 @@ class SourceWriter:
         while rest and isinstance(tree, (Mapping, tuple)):
             tree = tree[rest.pop(0)]  # type: ignore[index]
         return self._expression(tree) + "".join(f"[{key!r}]" for key in rest)
-
-    def _function(self, node: Call) -> str:
-        component, method = node.component, node.method
-        short = identifier((component.path or "").rsplit("/", 1)[-1])
-        key = ("function", component.path, method.name)
-        if key not in self._globals_by_id and short in self.globals:
-            short = f"{short}_{method.name}"
-        return self._global(short, types.MethodType(method.function, component), key)
 
     def _ops(self, component: Any) -> str:
         short = f"ops_{identifier((component.path or '').rsplit('/', 1)[-1])}"
