@@ -14,6 +14,7 @@ import numpy as np
 
 from rlg.api.agents.dqn import DQNAgent
 from rlg.api.plugins import register_agent, register_component, register_env
+from rlg.execution.types import Batch
 from rlg.graph import Component, Tensor, api, graph_fn
 
 
@@ -64,9 +65,9 @@ class ClippedDQN(DQNAgent):
         super().__init__(observation_space, action_space, **options)
         self.reward_limit = reward_limit
 
-    def observe(self, states: Any, actions: Any, rewards: Any, *others: Any, **named: Any) -> None:
-        clipped = np.clip(rewards, -self.reward_limit, self.reward_limit)
-        super().observe(states, actions, clipped, *others, **named)
+    def insert(self, batch: Batch) -> None:
+        clipped = np.clip(batch.records["rewards"], -self.reward_limit, self.reward_limit)
+        super().insert(Batch({**batch.records, "rewards": clipped}, batch.size))
 
 
 register_env("corridor", Corridor, max_episode_steps=50)

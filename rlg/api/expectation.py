@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
-from rlg.api.evaluation import Evaluation, evaluate
 from rlg.errors import SpecError
+from rlg.execution.evaluation import Evaluation, evaluate
 
 if TYPE_CHECKING:
     from rlg.api.session import Session

@@ -32,10 +32,10 @@ def title_of(session: Session) -> Title:
 
 def figures_of(session: Session) -> Figures:
     """The figures of this moment."""
-    agent, means = session.agent, session.episodes.means()
+    means = session.episodes.means()
     reward = means.get("rollout/ep_rew_mean")
     local = {
-        "envs": session.env.num_envs,
+        "envs": session.config["env"].get("num_envs", 1),
         "steps": session.steps,
         "episodes": session.episodes.episodes,
         **({} if reward is None else {"reward": reward}),
@@ -43,16 +43,16 @@ def figures_of(session: Session) -> Figures:
     return Figures(
         steps=session.steps,
         total=session.total,
-        updates=agent.updates,
+        updates=session.updates,
         episodes=session.episodes.episodes,
         reward=reward,
         length=means.get("rollout/ep_len_mean"),
         last_evaluation=_evaluated(session.evaluations.get("last_evaluation")),
         best_evaluation=_evaluated(session.evaluations.get("best_evaluation")),
-        frames_per_step=session.env.frame_skip,
+        frames_per_step=session.frame_skip,
         replay_ratio=_replay_ratio(session),
         memory=_fill(session),
-        epsilon=getattr(agent, "epsilon", None),
+        epsilon=session.rollout_metrics.get("exploration_rate"),
         loss=session.latest.get("train/loss"),
         workers={LOCAL: local},
     )
@@ -74,7 +74,7 @@ def _replay_ratio(session: Session) -> float | None:
     batch_size = getattr(session.agent, "batch_size", None)
     if batch_size is None or not session.steps:
         return None
-    return float(session.agent.updates * batch_size / session.steps)
+    return float(session.updates * batch_size / session.steps)
 
 
 def _fill(session: Session) -> MemoryFill | None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rlg.api.agents.factory import agent_of
+from rlg.api.agents.factory import agent_of, build_options
 from rlg.api.config.validate import validate
-from rlg.api.session import build_options
 from rlg.backends.executor import GraphExecutor
 from rlg.envs import make_env
 

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rlg.api.agents.agent import Agent
-from rlg.api.agents.factory import agent_of
-from rlg.api.session import build_options
+from rlg.api.agents.factory import agent_of, build_options
 from rlg.envs import make_env
 from rlg.errors import CheckpointError
 from rlg.tracking.checkpoints.store import CheckpointStore

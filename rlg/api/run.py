@@ -16,13 +16,13 @@ from typing import Any
 import yaml
 
 from rlg.api.config.validate import validate
-from rlg.api.evaluation import Evaluation, evaluate
 from rlg.api.expectation import Budget, Expectation, Verdict
 from rlg.api.interruption import Interruption
 from rlg.api.loading import load_agent
 from rlg.api.phases import phase
 from rlg.api.session import Session
 from rlg.errors import RLGError, SpecError
+from rlg.execution.evaluation import Evaluation, evaluate
 from rlg.tracking.atomic import write_atomically
 from rlg.tracking.checkpoints.store import CheckpointStore
 from rlg.tracking.folder import INTERRUPTED, RunFolder
@@ -168,7 +168,7 @@ def _finish(
         session.folder.path,
         code,
         session.steps,
-        session.agent.updates,
+        session.updates,
         session.last if verdict is None else verdict.evaluation,
         skipped,
         step,

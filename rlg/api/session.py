@@ -9,20 +9,20 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
 
-from rlg.api.agents.agent import BuildOptions
-from rlg.api.agents.factory import agent_of
-from rlg.api.evaluation import Evaluation, evaluate
+from rlg.api.agents.agent import Agent
+from rlg.api.agents.factory import ConfiguredAgents
 from rlg.api.figures import figures_of, nbytes_of_memory, title_of
 from rlg.api.picture import draw_run
-from rlg.api.summaries import are_wanted, write_histograms, write_scalars
+from rlg.api.summaries import write_histograms, write_scalars
 from rlg.display.progress import Progress, make_progress
-from rlg.envs import make_env
 from rlg.errors import ExecutionError
-from rlg.execution.local import Iteration, ReplayLoop
+from rlg.execution.engines import open_engine
+from rlg.execution.evaluation import Evaluation, evaluate
+from rlg.execution.types import Iteration
 from rlg.graph.core.component.randomness import key_of
 from rlg.tracking.checkpoints.store import CheckpointStore
 from rlg.tracking.episodes import EpisodeStats
@@ -52,10 +52,11 @@ class Session:
         self.folder = folder
         self.total = int(config["total_timesteps"])
         self.seed = int(config["seed"])
-        self.env = make_env(**config["env"], seed=self.seed)
-        self.agent = agent_of(config, self.env.observation_space, self.env.action_space)
-        self.build_statistics = self.agent.build(build_options(config))
-        self.loop = ReplayLoop(self.agent, self.env)  # type: ignore[arg-type]
+        self.horizon: int | None = config.get("schedule_timesteps")
+        factory = ConfiguredAgents(config)
+        self.frame_skip = factory.frame_skip
+        self.loop = open_engine(factory, config["executor"], self.horizon or self.total)
+        self.agent: Agent = self.loop.learner
         self.intervals = Intervals(
             config["logger"]["interval"],
             config["logger"]["histograms"],
@@ -73,7 +74,8 @@ class Session:
         self.memory_nbytes = nbytes_of_memory(self.agent)
         self._progress: Progress | None = None
         self._train: dict[str, list[float]] = {}
-        self._saved_at = -1
+        self._saved_at = (-1, -1)  # steps and updates
+        self._through = 0  # steps of the rounds that are complete
         self._owes_evaluation = False  # one that the user stopped
 
     # -- starting ---------------------------------------------------------------------------------
@@ -88,13 +90,16 @@ class Session:
         """Goes on from a checkpoint; gives its step and what was wrong with newer ones."""
         checkpoint = self.store.load(step, fallback=step is None)
         tree = checkpoint.tree
-        self.loop.set_state(tree)
+        self.loop.set_state(tree, self.horizon)
         # A restore that silently failed is worse than none: compare what arrived.
-        checkpoint.check("model", self.agent.get_state()["model"])
+        checkpoint.check("model", self.agent.get_model())
         self.episodes.restore(tree["session"]["episodes"])
         self._train = {name: list(pair) for name, pair in tree["session"]["train"].items()}
         self.log.truncate_after(checkpoint.step)
         self._owes_evaluation = bool(tree["session"].get("owes_evaluation"))
+        self._through = int(tree["session"]["through"])
+        last = tree["session"]["last"]
+        self.last = None if last is None else Evaluation(*map(tuple, last))
         self.store.truncate_after(checkpoint.step)
         if self.best is not None:
             self.best.truncate_after(checkpoint.step)
@@ -103,14 +108,24 @@ class Session:
             "last_evaluation": status.last_evaluation,
             "best_evaluation": status.best_evaluation,
         }
-        self._saved_at = checkpoint.step
+        self._saved_at = (self.steps, self.updates)
         return checkpoint.step, checkpoint.skipped
 
     # -- running ----------------------------------------------------------------------------------
     @property
     def steps(self) -> int:
         """Environment steps so far."""
-        return self.agent.timesteps
+        return self.loop.clock.steps
+
+    @property
+    def updates(self) -> int:
+        """Updates so far."""
+        return self.loop.clock.updates
+
+    @property
+    def rollout_metrics(self) -> dict[str, float]:
+        """What the agent says of acting now."""
+        return self.agent.rollout_metrics(self.loop.clock)
 
     @property
     def is_finished(self) -> bool:
@@ -127,8 +142,11 @@ class Session:
             if self._owes_evaluation:
                 self._evaluate_unless(interruption, progress)
             while not self.is_finished and not interruption.requested:
-                before = self.steps
-                self._note(self.loop.iterate())
+                iteration = self.loop.iterate(lambda: interruption.is_users)
+                self._note(iteration)
+                if not iteration.is_complete:
+                    break  # The rest of its updates comes first when the run is resumed.
+                before, self._through = self._through, self.steps
                 if _crosses(self.intervals.log, before, self.steps, self.total):
                     self._write_log((self.steps - first) / (time.perf_counter() - started))
                 if _crosses(self.intervals.histograms, before, self.steps, self.total):
@@ -149,7 +167,7 @@ class Session:
     def close(self) -> None:
         """Frees files and environments."""
         self.log.close()
-        self.env.close()
+        self.loop.close()
 
     def __enter__(self) -> Self:
         return self
@@ -195,25 +213,25 @@ class Session:
                 "eval/mean_ep_length": result.mean_length,
             },
         )
-        self.folder.update(steps=self.steps, updates=self.agent.updates, **changes)
+        self.folder.update(steps=self.steps, updates=self.updates, **changes)
         return result
 
     def save(self) -> None:
         """Writes a checkpoint of this step, unless there is one."""
-        if self._saved_at == self.steps:
+        if self._saved_at == (self.steps, self.updates):
             return
         self.log.flush()
         session = {
             "episodes": self.episodes.state(),
             "train": self._train,
             "owes_evaluation": self._owes_evaluation,
+            "through": self._through,
+            "last": None if self.last is None else [self.last.returns, self.last.lengths],
         }
-        state = self.loop.get_state()
-        if not self.config["checkpoint"]["memory"]:
-            state.pop("memory")
+        state = self.loop.get_state(memory=self.config["checkpoint"]["memory"])
         self.store.save(self.steps, {**state, "session": session})
-        self._saved_at = self.steps
-        self.folder.update(steps=self.steps, updates=self.agent.updates)
+        self._saved_at = (self.steps, self.updates)
+        self.folder.update(steps=self.steps, updates=self.updates)
 
     @property
     def evaluation_seed(self) -> int:
@@ -245,28 +263,13 @@ class Session:
             {
                 **self.episodes.means(),
                 **means,
-                "rollout/exploration_rate": getattr(self.agent, "epsilon", None) or 0.0,
-                "train/updates": self.agent.updates,
+                **{f"rollout/{k}": v for k, v in self.rollout_metrics.items()},
+                "train/updates": self.updates,
                 "time/total_timesteps": self.steps,
-                "time/frames": self.steps * self.env.frame_skip,
+                "time/frames": self.steps * self.frame_skip,
                 "time/fps": steps_per_second,
             },
         )
-
-
-def build_options(config: Mapping[str, Any]) -> BuildOptions:
-    """Backend, seed and devices from the configuration."""
-    backend = dict(config["backend"])
-    options = BuildOptions(
-        backend=backend.pop("type"),
-        seed=int(config["seed"]),
-        device=backend.pop("device", None),
-        devices=backend.pop("devices", None) or {},
-    )
-    words = {k: v for k, v in backend.items() if v is not None}
-    if are_wanted(config["logger"]):
-        words["summaries"] = True
-    return replace(options, options=words)
 
 
 def _crosses(interval: int, before: int, now: int, total: int) -> bool:

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rlg.api.evaluation import Evaluation
     from rlg.api.expectation import Verdict
     from rlg.api.run import Outcome
     from rlg.cli.sweeps.job_folder import Kept
+    from rlg.execution.evaluation import Evaluation
 
 from rlg.api.phases import phase_of
 from rlg.cli.exits import INTERRUPTED

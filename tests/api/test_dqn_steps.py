@@ -94,23 +94,23 @@ def test_sequences_know_where_episodes_begin_and_which_next_states_are_lost():
 @pytest.mark.parametrize("backend", ["torch", "tf"])
 def test_what_is_remembered_belongs_to_one_episode_of_one_environment(backend):
     made = agent(backend, network=LSTM)
-    hidden = made._hidden[False]
     first = np.float32([[1.0], [2.0]])
     made.get_actions(first, explore=False)
-    fresh = {key: np.array(value) for key, value in hidden.of(2)[0].items()}
+    hidden = made._recurrent[False]
+    fresh = {key: np.array(value) for key, value in hidden.before_step(2)[0].items()}
     made.get_actions(first, explore=False)
-    assert np.abs(hidden.of(2)[0]["h"] - fresh["h"]).min() > 1e-4
-    made.forget([True, False], explore=False)
+    assert np.abs(hidden.before_step(2)[0]["h"] - fresh["h"]).min() > 1e-4
+    made.reset([True, False], explore=False)
     made.get_actions(first, explore=True)  # Of other environments.
     made.get_actions(first, explore=False)
-    np.testing.assert_allclose(hidden.of(2)[0]["h"][0], fresh["h"][0], rtol=1e-5)
-    assert np.abs(hidden.of(2)[0]["h"][1] - fresh["h"][1]).min() > 1e-4
+    np.testing.assert_allclose(hidden.before_step(2)[0]["h"][0], fresh["h"][0], rtol=1e-5)
+    assert np.abs(hidden.before_step(2)[0]["h"][1] - fresh["h"][1]).min() > 1e-4
 
 
 def recalled(made):
     """The share of episodes in which the agent names what it saw two steps before."""
     cues = np.float32([[1.0], [-1.0]])
-    made.forget(explore=False)
+    made.reset(explore=False)
     for states in (cues, np.zeros_like(cues)):
         made.get_actions(states, explore=False)
     return np.mean(made.get_actions(np.zeros_like(cues), explore=False) == [1, 0])

@@ -11,8 +11,8 @@ from omegaconf import OmegaConf
 
 from rlg.api.config.groups import groups
 from rlg.api.config.validate import validate
-from rlg.api.evaluation import Evaluation
 from rlg.api.expectation import Budget, Expectation, Verdict
+from rlg.execution.evaluation import Evaluation
 from tests.cli.conftest import TINY
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from rlg.api.evaluation import Evaluation
 from rlg.api.run import Outcome, train
 from rlg.cli.summary import lines
 from rlg.errors import SpaceError
+from rlg.execution.evaluation import Evaluation
 from tests.cli.conftest import TINY
 
 

@@ -1,9 +1,14 @@
-"""What all agents share: a root component, built on a backend, behind the paper's agent API."""
+"""What all agents share: a root component, built on a backend for some roles.
+
+An agent plays the roles of `rlg.execution.roles` (actor, learner) in whichever process it is built,
+and is the paper's agent API (`get_actions`, `observe`, `update`...) for those who drive it
+themselves. Counters are the loop's: only the paper's API has a clock of its own.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -12,9 +17,13 @@ from numpy.typing import NDArray
 
 from rlg.backends.executor import GraphExecutor, make_executor
 from rlg.errors import ExecutionError
+from rlg.execution.cadence import Cadence
+from rlg.execution.recurrent_state import RecurrentState
+from rlg.execution.roles import Role
+from rlg.execution.types import Action, Batch, Clock, LearnResult, Weights
 from rlg.graph import Component
 from rlg.graph.core.build.builder import BuildStatistics
-from rlg.graph.spaces import Space, map_leaves
+from rlg.graph.spaces import Space, flatten, map_leaves
 
 
 @dataclass(frozen=True)
@@ -29,20 +38,29 @@ class BuildOptions:
 
 
 class Agent:
-    """Acts, observes and updates; everything numerical happens in its root component."""
+    """Acts and learns; everything numerical happens in its root component."""
 
-    # Whether it remembers earlier steps of an episode, and so wants to know where episodes end.
-    is_recurrent: bool = False
-    # Variables below these scopes (relative to the root) are experience, not knowledge.
+    # The loops that it can run on, the first one by default, and the sections of a configuration
+    # that it is made from.
+    loops: ClassVar[tuple[str, ...]] = ("replay",)
+    parts: ClassVar[tuple[str, ...]] = ("network", "memory", "optimizer")
+    # The root's API methods that each role calls.
+    apis: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    # Variables below these scopes (relative to the root) travel from learner to actors.
+    acting_scopes: ClassVar[tuple[str, ...]] = ("policy",)
+    # Variables below these scopes are replay data, excluded from the model.
     experience: ClassVar[tuple[str, ...]] = ("memory",)
 
-    def __init__(self, observation_space: Space, action_space: Space) -> None:
+    def __init__(
+        self, observation_space: Space, action_space: Space, total_timesteps: int = 50_000
+    ) -> None:
         self.observation_space = observation_space
         self.action_space = action_space
-        self.timesteps = 0
-        self.updates = 0
-        # Transitions observed since the memory was empty.
+        self.total_timesteps = total_timesteps
+        # Transitions inserted since the memory was empty.
         self.stored = 0
+        self.clock = Clock(horizon=total_timesteps)  # of the paper's API
+        self._recurrent: dict[bool, RecurrentState] = {}
         self._executor: GraphExecutor | None = None
         self._root: Component | None = None
 
@@ -55,9 +73,24 @@ class Agent:
         """The spaces that the root is built from."""
         raise NotImplementedError
 
+    def make_adder(self) -> Any:
+        """What turns a sampler's steps into batches; see `rlg.execution.adders`."""
+        raise NotImplementedError
+
+    @property
+    def cadence(self) -> Cadence:
+        """How often it learns."""
+        raise NotImplementedError
+
+    def task_steps(self, num_envs: int) -> int:
+        """Steps of each environment between two looks at the cadence."""
+        return max(1, self.cadence.train_freq // num_envs)
+
     # -- build ------------------------------------------------------------------------------------
-    def build(self, options: BuildOptions | None = None) -> BuildStatistics:
-        """Composes, assembles and builds the graph."""
+    def build(
+        self, options: BuildOptions | None = None, roles: Sequence[Role] = ()
+    ) -> BuildStatistics:
+        """Composes, assembles and builds the graph, or the part of it that these roles need."""
         options = options or BuildOptions()
         self._root = self.make_root()
         self._executor = make_executor(
@@ -67,7 +100,8 @@ class Agent:
             devices=options.devices,
             **options.options,
         )
-        return self._executor.build(self._root, self.input_spaces())
+        apis = [name for role in roles for name in self.apis[role]] or None
+        return self._executor.build(self._root, self.input_spaces(), apis=apis)
 
     @property
     def executor(self) -> GraphExecutor:
@@ -76,16 +110,100 @@ class Agent:
             raise ExecutionError("the agent is not built yet: call agent.build(options) first.")
         return self._executor
 
-    # -- the paper's API --------------------------------------------------------------------------
-    def get_actions(self, states: Any, explore: bool = True, preprocess: bool = True) -> Any:
-        """Actions for a batch of states, or for one state (without the batch axis)."""
+    def __getstate__(self) -> dict[str, Any]:
+        if self._executor is not None:
+            raise ExecutionError(
+                f"{type(self).__name__} is built and can't be pickled: its variables would travel "
+                "along. Pickle its factory or its weights instead."
+            )
+        return self.__dict__
+
+    # -- actor ------------------------------------------------------------------------------------
+    @property
+    def columns(self) -> Mapping[str, Space]:
+        """What `act` returns for learning, by name."""
+        return {"actions": self.action_space}
+
+    @property
+    def state_space(self) -> Space | None:
+        """Of a recurrent policy's state."""
+        return None
+
+    def act(
+        self, observations: Any, state: Any, resets: Any, clock: Clock, *, explore: bool = True
+    ) -> Action:
+        """Actions for N environments; without exploration nothing of the agent changes."""
         raise NotImplementedError
 
-    def forget(self, ended: Any = None, explore: bool = True) -> None:
-        """Recurrent agents forget what they remember of episodes that ended, bool [B], or of all.
+    def rollout_metrics(self, clock: Clock) -> dict[str, float]:
+        """Figures of acting at this time, such as the exploration rate."""
+        return {}
 
-        Actions with and without exploration are those of different environments.
-        """
+    def load_weights(self, weights: Weights) -> None:
+        """Acts by a learner's weights from now on."""
+        self.executor.set_weights(weights.arrays)
+
+    def get_streams(self) -> dict[str, Any]:
+        """The states of the graph's random streams, by path."""
+        streams = self.executor.builder.binding.streams
+        return {path: stream.state for path, stream in streams.items()}
+
+    def set_streams(self, streams: Mapping[str, Any]) -> None:
+        """Continues from these states; another role's streams are not this graph's."""
+        mine = self.executor.builder.binding.streams
+        for path in mine.keys() & streams.keys():
+            mine[path].state = streams[path]
+
+    # -- learner ----------------------------------------------------------------------------------
+    def insert(self, batch: Batch) -> None:
+        """Stores records in the memory."""
+        raise NotImplementedError
+
+    def learn(self, batch: Batch | None, clock: Clock) -> LearnResult:
+        """One update, from a batch or (None) from the memory."""
+        raise NotImplementedError
+
+    def weights(self, version: int) -> Weights:
+        """What actors act by, and not the target network, slots or memory."""
+        root = self.executor.builder.roots[0].path
+        arrays = {
+            path: value
+            for scope in self.acting_scopes
+            for path, value in self.executor.get_weights(f"{root}/{scope}", trainable=None).items()
+        }
+        return Weights(version, arrays)
+
+    # -- the paper's API --------------------------------------------------------------------------
+    @property
+    def timesteps(self) -> int:
+        """Environment steps observed by the paper's API."""
+        return self.clock.steps
+
+    @property
+    def updates(self) -> int:
+        """Updates made by the paper's API."""
+        return self.clock.updates
+
+    def get_actions(self, states: Any, explore: bool = True, preprocess: bool = True) -> Any:
+        """Actions for a batch of states, or for one state (without the batch axis)."""
+        states, is_single = self._batched(states)
+        action = self._act(states, explore)
+        return map_leaves(lambda x: x[0], action.env) if is_single else action.env
+
+    def _act(self, states: Any, explore: bool) -> Action:
+        if self.state_space is None:
+            return self.act(states, None, None, self.clock, explore=explore)
+        # Actions with and without exploration are those of different environments.
+        recurrent = self._recurrent.setdefault(explore, RecurrentState(self.state_space))
+        hidden, resets = recurrent.before_step(len(next(iter(flatten(states).values()))))
+        action = self.act(states, hidden, resets, self.clock, explore=explore)
+        recurrent.after_step(action.state)
+        return action
+
+    def reset(self, ended: Any = None, explore: bool = True) -> None:
+        """Tells a recurrent agent which episodes ended, bool [B], or that all did."""
+        if explore in self._recurrent:
+            self._recurrent[explore].reset(ended)
 
     def observe(
         self,
@@ -104,8 +222,16 @@ class Agent:
         raise NotImplementedError
 
     def update(self, batch: Any = None, sequence_indices: Any = None) -> dict[str, Any]:
-        """Learns once, from memory or from `batch`; gives what there is to log."""
-        raise NotImplementedError
+        """Learns once, from memory or from `batch`; returns what there is to log."""
+        if sequence_indices is not None:
+            raise ExecutionError(
+                f"{type(self).__name__}: it learns from records as they are, not from sequences "
+                "within a batch."
+            )
+        records = None if batch is None else Batch(batch, 0)
+        result = self.learn(records, self.clock)
+        self.clock = self.clock.after(updates=1)
+        return dict(result.metrics)
 
     def get_weights(self) -> dict[str, NDArray[Any]]:
         """The trainable variables by path."""
@@ -129,38 +255,30 @@ class Agent:
 
     # -- state ------------------------------------------------------------------------------------
     def get_model(self) -> dict[str, Any]:
-        """All variables but the experience: what acting and learning go by."""
-        variables = self.executor.builder.binding.variables
-        return {
-            path: self.executor.read(info.variable)
-            for path, info in variables.items()
-            if not self._is_experience(path)
-        }
+        """All variables but the replay data: what acting and learning go by."""
+        return self._read(lambda path: not self._is_experience(path))
 
-    def get_state(self) -> dict[str, Any]:
-        """Everything to go on from: weights, slots, experience, random streams, counters."""
-        state = self.executor.get_state()
-        memory = {p: v for p, v in state["variables"].items() if self._is_experience(p)}
-        model = {p: v for p, v in state["variables"].items() if p not in memory}
-        counters = {
-            "timesteps": self.timesteps,
-            "updates": self.updates,
-            "stored": self.stored,
+    def get_state(self, *, memory: bool = True) -> dict[str, Any]:
+        """Sections of a checkpoint: model, memory, random streams, and the learner's own."""
+        state = {
+            "model": self.get_model(),
+            "streams": self.get_streams(),
+            "learner": {"stored": self.stored, "clock": asdict(self.clock)},
         }
-        return {
-            "model": model,
-            "memory": memory,
-            "streams": state["streams"],
-            "counters": counters,
-        }
+        if memory:
+            state["memory"] = self._read(self._is_experience)
+        return state
 
     def set_state(self, state: Mapping[str, Any]) -> None:
-        """Puts back what `get_state` gave; without `memory` the experience starts empty."""
-        variables = {**state["model"], **state.get("memory", {})}
-        self.executor.set_state({"variables": variables, "streams": state["streams"]})
-        self.timesteps = int(state["counters"]["timesteps"])
-        self.updates = int(state["counters"]["updates"])
-        self.stored = int(state["counters"]["stored"]) if "memory" in state else 0
+        """Puts back what `get_state` returned; without `memory` the replay data starts empty."""
+        self.executor.set_weights({**state["model"], **state.get("memory", {})})
+        self.set_streams(state["streams"])
+        self.clock = Clock(**state["learner"]["clock"])
+        self.stored = int(state["learner"]["stored"]) if "memory" in state else 0
+
+    def _read(self, wanted: Any) -> dict[str, Any]:
+        variables = self.executor.builder.binding.variables
+        return {p: self.executor.read(i.variable) for p, i in variables.items() if wanted(p)}
 
     def _is_experience(self, path: str) -> bool:
         root = self.executor.builder.roots[0].path

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from rlg.api.agents.agent import Agent
-from rlg.api.agents.hidden import Hidden
-from rlg.api.agents.intakes import Rows, Sequences, Steps, Windows, as_steps
 from rlg.errors import ComponentError, ExecutionError
+from rlg.execution.adders import Rows, Sequences, Steps, Windows, as_steps
+from rlg.execution.cadence import Cadence
+from rlg.execution.types import Action, Batch, Clock, LearnResult
 from rlg.graph import Component
 from rlg.graph.components.algorithms.dqn import DQN
 from rlg.graph.components.algorithms.recurrent_dqn import RecurrentDQN
@@ -19,7 +21,10 @@ from rlg.graph.components.memories.prioritized import has_priorities
 from rlg.graph.components.schedules import make_schedule
 from rlg.graph.components.schedules.schedule import Schedule
 from rlg.graph.registry import make
-from rlg.graph.spaces import BoolBox, Box, FloatBox, Space, flatten
+from rlg.graph.spaces import BoolBox, Box, FloatBox, Space
+
+# Environments named by `observe(env_id=...)` whose unfinished windows are kept, the latest ones.
+MOST_NAMED_ENVS = 1024
 
 
 class DQNAgent(Agent):
@@ -30,6 +35,12 @@ class DQNAgent(Agent):
     optimizer's `learning_rate` and the memory's way from `beta` to `final_beta` are schedules over
     the run: time goes from 0 to 1.
     """
+
+    loops: ClassVar[tuple[str, ...]] = ("replay",)
+    apis: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "actor": ("get_actions",),
+        "learner": ("observe", "update", "update_from", "sync_target"),
+    }
 
     def __init__(
         self,
@@ -58,11 +69,10 @@ class DQNAgent(Agent):
         final_beta: float = 1.0,
         sequence_length: int = 20,
     ) -> None:
-        super().__init__(observation_space, action_space)
+        super().__init__(observation_space, action_space, total_timesteps)
         self.network = network
         self.memory = memory
         self.optimizer = optimizer
-        self.total_timesteps = total_timesteps
         self.gamma = gamma
         self.batch_size = batch_size
         self.learning_starts = learning_starts
@@ -83,11 +93,9 @@ class DQNAgent(Agent):
         self._memory = make(memory)
         self._network = make(network)
         self.is_recurrent = hasattr(self._network, "unroll")
-        # By `env_id`: windows and sequences never run on into other environments.
-        self._intakes: dict[str | None, Steps] = {None: self._make_intake()}
-        # Apart, with and without exploration: those are different environments.
-        kinds = (True, False) if self.is_recurrent else ()
-        self._hidden = {explore: Hidden(self._network.state_space) for explore in kinds}
+        # Of the paper's API, by `env_id`: windows never run on into other environments.
+        self._adder = self.make_adder()
+        self._named: OrderedDict[str, Steps] = OrderedDict()
         self._epsilons = None if exploration is None else make_schedule(exploration)
         self._learning_rates: Schedule | None = getattr(make(optimizer), "schedule", None)
         self._check()
@@ -129,23 +137,16 @@ class DQNAgent(Agent):
                 "sequences of single steps. Give n_step 1, or another network."
             )
 
-    def _make_intake(self) -> Steps:
+    def make_adder(self) -> Steps:
         if self._keeps_frames:
             return Rows()
         if self.is_recurrent:
             return Sequences(self.sequence_length)
         return Windows(self.n_step) if self.n_step > 1 else Steps()
 
-    def _intake_of(self, env_id: str | None) -> Steps:
-        if env_id not in self._intakes:
-            if self._keeps_frames:
-                raise ExecutionError(
-                    f"agent dqn: observe(env_id={env_id!r}), but frame_replay keeps the frames of "
-                    "all environments in one order. Hand in steps of all of them, [B, ...], "
-                    "without env_id, or use another memory."
-                )
-            self._intakes[env_id] = self._make_intake()
-        return self._intakes[env_id]
+    @property
+    def cadence(self) -> Cadence:
+        return Cadence(self.learning_starts, self.train_freq, self.gradient_steps)
 
     def make_root(self) -> Component:
         head = "dueling_head" if self.dueling else "q_head"
@@ -182,7 +183,7 @@ class DQNAgent(Agent):
             "next_states": states,
             "truncations": BoolBox(),
         }
-        spaces = {"states": states, "epsilon": number, **self._intakes[None].spaces(steps)}
+        spaces = {"states": states, "epsilon": number, **self._adder.spaces(steps)}
         if self.is_recurrent:
             spaces |= {"hidden": self._network.state_space, "resets": BoolBox()}
         if self._learning_rates is not None:
@@ -199,49 +200,74 @@ class DQNAgent(Agent):
     def _is_prioritized(self) -> bool:
         return has_priorities(self._memory)
 
-    @property
-    def progress(self) -> float:
-        """The share of the run that is gone."""
-        return self.timesteps / self.total_timesteps
-
-    @property
-    def beta(self) -> float:
-        """The exponent of importance weights now."""
+    # -- schedules: functions of the clock --------------------------------------------------------
+    def beta_at(self, clock: Clock) -> float:
+        """The exponent of importance weights."""
         start: float = self._memory.beta
-        return start + min(1.0, self.progress) * (self.final_beta - start)
+        return start + clock.progress * (self.final_beta - start)
 
-    @property
-    def epsilon(self) -> float:
-        """The share of random actions now: linear over the first part of the run, then constant."""
+    def epsilon_at(self, clock: Clock) -> float:
+        """The share of random actions: linear over the first part of the run, then constant."""
         if self._epsilons is not None:
-            return self._epsilons.at(self.progress)
-        span = self.exploration_fraction * self.total_timesteps
-        progress = min(1.0, self.timesteps / span) if span else 1.0
+            return self._epsilons.at(clock.progress)
+        span = self.exploration_fraction * clock.horizon
+        progress = min(1.0, clock.steps / span) if span else 1.0
         start, end = self.exploration_initial_eps, self.exploration_final_eps
         return start + progress * (end - start)
 
     @property
-    def is_ready(self) -> bool:
-        """Whether there is enough experience to learn from."""
-        return self.stored >= self.learning_starts
+    def epsilon(self) -> float:
+        """The share of random actions now, by the clock of the paper's API."""
+        return self.epsilon_at(self.clock)
 
-    def get_actions(self, states: Any, explore: bool = True, preprocess: bool = True) -> Any:
-        states, is_single = self._batched(states)
-        epsilon = np.float32(self.epsilon if explore else 0.0)
+    def rollout_metrics(self, clock: Clock) -> dict[str, float]:
+        return {"exploration_rate": self.epsilon_at(clock)}
+
+    # -- actor ------------------------------------------------------------------------------------
+    @property
+    def state_space(self) -> Space | None:
+        return self._network.state_space if self.is_recurrent else None
+
+    def act(
+        self, observations: Any, state: Any, resets: Any, clock: Clock, *, explore: bool = True
+    ) -> Action:
+        epsilon = np.float32(self.epsilon_at(clock) if explore else 0.0)
         if self.is_recurrent:
-            memory = self._hidden[explore]
-            hidden, resets = memory.of(len(next(iter(flatten(states).values()))))
-            actions, hidden = self.executor.execute(
-                "get_actions", states, epsilon, hidden, resets, explore
+            actions, state = self.executor.execute(
+                "get_actions", observations, epsilon, state, resets, explore
             )
-            memory.keep(hidden)
         else:
-            actions = self.executor.execute("get_actions", states, epsilon, explore)
-        return actions[0] if is_single else actions
+            actions = self.executor.execute("get_actions", observations, epsilon, explore)
+        return Action(actions, {"actions": actions}, state)
 
-    def forget(self, ended: Any = None, explore: bool = True) -> None:
-        if self.is_recurrent:
-            self._hidden[explore].forget(ended)
+    # -- learner ----------------------------------------------------------------------------------
+    def insert(self, batch: Batch) -> None:
+        self.executor.execute("observe", batch.records)
+        self.stored += batch.size
+
+    def learn(self, batch: Batch | None, clock: Clock) -> LearnResult:
+        settings: dict[str, float] = {}
+        if self._learning_rates is not None:
+            settings["learning_rate"] = self._learning_rates.at(clock.progress)
+        if batch is None and self._is_prioritized:
+            settings["beta"] = self.beta_at(clock)
+        numbers = {name: np.float32(value) for name, value in settings.items()}
+        if batch is None:
+            loss, td_errors = self.executor.execute("update", self.batch_size, **numbers)
+        else:
+            loss, td_errors = self.executor.execute("update_from", batch.records, **numbers)
+        # By whole intervals: rounds of `train_freq` steps that don't divide them add no delay.
+        interval = self.target_update_interval
+        if clock.steps // interval > self._synced_at // interval:
+            self.executor.execute("sync_target")
+            self._synced_at = clock.steps
+        return LearnResult({"loss": loss, "td_error": td_errors, **settings})
+
+    # -- the paper's API --------------------------------------------------------------------------
+    @property
+    def is_ready(self) -> bool:
+        """Whether there is enough replay data to learn from."""
+        return self.stored >= self.learning_starts
 
     def observe(
         self,
@@ -263,53 +289,41 @@ class DQNAgent(Agent):
         }
         if truncations is not None:
             records["truncations"] = truncations
-        for batch, count in self._intake_of(env_id).batches(as_steps(records)):
-            self.executor.execute("observe", batch)
-            self.stored += count
-        self.timesteps += np.size(rewards)
+        for batch in self._adder_of(env_id).batches(as_steps(records)):
+            self.insert(batch)
+        self.clock = self.clock.after(steps=np.size(rewards))
 
-    def update(self, batch: Any = None, sequence_indices: Any = None) -> dict[str, Any]:
-        if sequence_indices is not None:
+    def _adder_of(self, env_id: str | None) -> Steps:
+        if env_id is None:
+            return self._adder
+        if self._keeps_frames:
             raise ExecutionError(
-                "agent dqn: it learns from single transitions, not from sequences."
+                f"agent dqn: observe(env_id={env_id!r}), but frame_replay keeps the frames of "
+                "all environments in one order. Hand in steps of all of them, [B, ...], "
+                "without env_id, or use another memory."
             )
-        settings: dict[str, float] = {}
-        if self._learning_rates is not None:
-            settings["learning_rate"] = self._learning_rates.at(self.progress)
-        if batch is None and self._is_prioritized:
-            settings["beta"] = self.beta
-        numbers = {name: np.float32(value) for name, value in settings.items()}
-        if batch is None:
-            loss, td_errors = self.executor.execute("update", self.batch_size, **numbers)
-        else:
-            loss, td_errors = self.executor.execute("update_from", batch, **numbers)
-        self.updates += 1
-        # By whole intervals: rounds of `train_freq` steps that don't divide them add no delay.
-        interval = self.target_update_interval
-        if self.timesteps // interval > self._synced_at // interval:
-            self.executor.execute("sync_target")
-            self._synced_at = self.timesteps
-        return {"loss": loss, "td_error": td_errors, **settings}
+        if env_id not in self._named:
+            self._named[env_id] = self.make_adder()
+            if len(self._named) > MOST_NAMED_ENVS:
+                self._named.popitem(last=False)
+        self._named.move_to_end(env_id)
+        return self._named[env_id]
 
-    def get_state(self) -> dict[str, Any]:
-        state = super().get_state()
-        state["counters"]["synced_at"] = self._synced_at
-        state["pending"] = self._intakes[None].state()
-        named = {name: intake.state() for name, intake in self._intakes.items() if name is not None}
-        if named:
-            state["pending"]["named"] = named
-        if self.is_recurrent:
-            state["pending"]["hidden"] = self._hidden[True].state()
+    # -- state ------------------------------------------------------------------------------------
+    def get_state(self, *, memory: bool = True) -> dict[str, Any]:
+        state = super().get_state(memory=memory)
+        state["learner"]["synced_at"] = self._synced_at
+        state["pending"] = self._adder.get_state()
+        if self._named:
+            state["pending"]["named"] = {k: adder.get_state() for k, adder in self._named.items()}
         return state
 
     def set_state(self, state: Mapping[str, Any]) -> None:
         super().set_state(state)
-        self._synced_at = int(state["counters"]["synced_at"])
+        self._synced_at = int(state["learner"]["synced_at"])
         pending = state.get("pending", {})
-        named = pending.get("named", {})
-        self._intakes = {None: self._make_intake(), **{name: self._make_intake() for name in named}}
-        self._intakes[None].restore(pending)
-        for name, waiting in named.items():
-            self._intakes[name].restore(waiting)
-        if "hidden" in pending:
-            self._hidden[True].restore(pending["hidden"])
+        self._adder = self.make_adder()
+        self._adder.set_state(pending)
+        self._named.clear()
+        for name, waiting in pending.get("named", {}).items():
+            self._adder_of(name).set_state(waiting)

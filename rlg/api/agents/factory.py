@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
-from rlg.api.agents.agent import Agent
+from rlg.api.agents.agent import Agent, BuildOptions
+from rlg.api.config.plugins import load_plugins
+from rlg.api.summaries import are_wanted
+from rlg.envs import VectorEnv, make_env
 from rlg.errors import SpecError
+from rlg.execution.engines import choose_loop
+from rlg.execution.roles import Role
+from rlg.graph.core.component.randomness import key_of
 from rlg.graph.spaces import Space
 from rlg.spelling import suggestion
 
@@ -49,5 +56,79 @@ def make_agent(
 def agent_of(config: Mapping[str, Any], observation_space: Space, action_space: Space) -> Agent:
     """The agent of a run's whole configuration."""
     spec = {**config["agent"], "total_timesteps": int(config["total_timesteps"])}
-    parts = {name: config[name] for name in ("network", "memory", "optimizer")}
+    parts = {name: config[name] for name in agent_class(spec["type"]).parts}
     return make_agent(spec, observation_space, action_space, **parts)
+
+
+class ConfiguredAgents:
+    """Makes a run's agents and environments, for any role and in any process.
+
+    It can be pickled: what it holds is a configuration and the spaces of the environment.
+    """
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        self.config = config
+        # The first environments are made at once: their spaces are what agents are made from.
+        self._env: VectorEnv | None = self._new_env(0)
+        self.spaces = (self._env.observation_space, self._env.action_space)
+        self.frame_skip = self._env.frame_skip
+        agent = self._agent()
+        self.loop = choose_loop(config["executor"]["type"], config["agent"]["type"], agent.loops)
+        self.cadence = agent.cadence
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_env": None}
+
+    def _agent(self) -> Agent:
+        load_plugins(self.config.get("plugins") or ())
+        return agent_of(self.config, *self.spaces)
+
+    def task_steps(self, num_envs: int) -> int:
+        """Steps of each environment in one task of a sampler."""
+        return self._agent().task_steps(num_envs)
+
+    def make(
+        self, *roles: Role, index: int = 0, stream: str | None = None, backend: str | None = None
+    ) -> Agent:
+        """An agent that is built for these roles."""
+        agent = self._agent()
+        options = build_options(self.config)
+        if backend is not None and backend != options.backend:
+            # Devices and options are those of the run's own backend.
+            options = BuildOptions(backend, options.seed)
+        if stream is not None:
+            streams = {"stream": f"{stream}/{index}"}
+            options = replace(options, options={**options.options, **streams})
+        agent.build(options, roles)
+        return agent
+
+    def make_adder(self) -> Any:
+        """What turns a sampler's steps into batches."""
+        return self._agent().make_adder()
+
+    def make_env(self, index: int = 0) -> VectorEnv:
+        """The environments of one sampler; different samplers share no episode."""
+        if index == 0 and self._env is not None:
+            env, self._env = self._env, None
+            return env
+        return self._new_env(index)
+
+    def _new_env(self, index: int) -> VectorEnv:
+        seed = int(self.config["seed"])
+        seed = key_of(seed, f"environments/{index}") % 2**31 if index else seed
+        return make_env(**self.config["env"], seed=seed)
+
+
+def build_options(config: Mapping[str, Any]) -> BuildOptions:
+    """Backend, seed and devices from the configuration."""
+    backend = dict(config["backend"])
+    options = BuildOptions(
+        backend=backend.pop("type"),
+        seed=int(config["seed"]),
+        device=backend.pop("device", None),
+        devices=backend.pop("devices", None) or {},
+    )
+    words = {k: v for k, v in backend.items() if v is not None}
+    if are_wanted(config["logger"]):
+        words["summaries"] = True
+    return replace(options, options=words)

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from rlg.api.agents.agent import Agent
 from rlg.envs import make_env
+from rlg.execution.recurrent_state import RecurrentState
+from rlg.execution.roles import Actor
+from rlg.execution.types import Clock
 
 # At most this many environments at once; each plays an equal share of the episodes, so that short
 # episodes are not preferred.
@@ -37,29 +39,37 @@ class Evaluation:
 
 
 def evaluate(
-    agent: Agent,
+    actor: Actor,
     env: Mapping[str, Any],
     episodes: int,
     seed: int,
     after_step: Callable[[], None] | None = None,
 ) -> Evaluation:
-    """Plays `episodes` deterministic episodes; the agent's random streams are not touched."""
+    """Plays whole episodes without exploration: nothing of the actor changes by it."""
     num_envs = next(n for n in range(min(episodes, MOST_ENVS), 0, -1) if episodes % n == 0)
     share = episodes // num_envs
     returns: list[list[float]] = [[] for _ in range(num_envs)]
     lengths: list[list[int]] = [[] for _ in range(num_envs)]
+    recurrent = None if actor.state_space is None else RecurrentState(actor.state_space)
+    hidden = resets = None
+    clock = Clock()
     with make_env(**{**env, "num_envs": num_envs}, seed=seed) as environments:
         observations = environments.reset()
-        agent.forget(explore=False)
         while any(len(played) < share for played in returns):
-            step = environments.step(agent.get_actions(observations, explore=False))
+            if recurrent is not None:
+                hidden, resets = recurrent.before_step(num_envs)
+            action = actor.act(observations, hidden, resets, clock, explore=False)
+            step = environments.step(action.env)
             observations = step.observations
-            agent.forget(step.terminals | step.truncations, explore=False)
+            if recurrent is not None:
+                recurrent.after_step(action.state)
+                recurrent.reset(step.terminals | step.truncations)
             if after_step is not None:
                 after_step()
             for index, value, length in zip(
                 step.ended, step.episode_returns, step.episode_lengths, strict=True
             ):
+                # Extra episodes of fast environments would favour short ones.
                 if len(returns[index]) < share:
                     returns[index].append(float(value))
                     lengths[index].append(int(length))

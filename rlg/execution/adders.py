@@ -1,28 +1,54 @@
-"""From steps of environments to records of a memory: as they are, as windows, or as sequences.
+"""Adders: from steps of environments to records of a memory, as they are, as windows or sequences.
 
-Why in front of the graph: `observe` hands over whole segments of time, so what needs several steps
+Why in front of the graph: a sampler hands over whole segments of time, so what needs several steps
 is computed once for all of them, and what waits for later steps is a few arrays of a checkpoint.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rlg.errors import ExecutionError
+from rlg.execution.types import Batch, Segment
 from rlg.graph.components.algorithms.sequences import sequence_of
 from rlg.graph.spaces import BoolBox, Dict, FloatBox, Space, map_leaves
 
 Records = dict[str, Any]
-# Records for one call of the root's `observe`, and how many transitions they hold.
-Batch = tuple[Records, int]
+
+
+class Adder(Protocol):
+    """Turns segments into batches; belongs to one sampler, which saves its state."""
+
+    def add(self, segment: Segment) -> Iterable[Batch]:
+        """What these steps complete."""
+
+    def get_state(self) -> dict[str, Any]: ...
+    def set_state(self, state: Mapping[str, Any]) -> None: ...
+
+
+class Segments:
+    """Whole segments as they are, for agents that learn from them once: A2C, PPO."""
+
+    def add(self, segment: Segment) -> Iterable[Batch]:
+        yield Batch({"segment": segment}, segment.steps)
+
+    def get_state(self) -> dict[str, Any]:
+        return {}
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        """Nothing waits for later steps."""
 
 
 class Steps:
     """Each step is a record of its own."""
+
+    def add(self, segment: Segment) -> Iterable[Batch]:
+        """What these steps complete."""
+        return self.batches(segment.transitions())
 
     def spaces(self, steps: Mapping[str, Space]) -> dict[str, Space]:
         """The root's input spaces for records, from the spaces of one step."""
@@ -31,14 +57,14 @@ class Steps:
     def batches(self, steps: Records) -> Iterator[Batch]:
         """What to insert after these steps, [T, B, ...]."""
         records = {name: value for name, value in steps.items() if name != "truncations"}
-        yield map_leaves(_folded, records), steps["rewards"].size
+        yield Batch(map_leaves(_folded, records), steps["rewards"].size)
 
-    def state(self) -> dict[str, Any]:
+    def get_state(self) -> dict[str, Any]:
         """What waits for later steps, for a checkpoint."""
         return {}
 
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Goes on from there."""
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        """Continues from there."""
 
 
 class Rows(Steps):
@@ -49,11 +75,12 @@ class Rows(Steps):
 
     def batches(self, steps: Records) -> Iterator[Batch]:
         for row in range(len(steps["rewards"])):
-            yield map_leaves(lambda x, row=row: x[row], steps), steps["rewards"].shape[1]
+            step = map_leaves(lambda x, row=row: x[row], steps)
+            yield Batch(step, steps["rewards"].shape[1])
 
 
 class Windows(Steps):
-    """Segments whose first steps begin whole windows of `n_step`; the last ones come again."""
+    """Segments whose first steps begin windows of `n_step`; the last n - 1 steps carry over."""
 
     def __init__(self, n_step: int) -> None:
         self.n_step = n_step
@@ -70,12 +97,12 @@ class Windows(Steps):
         steps = _behind(self._tail, steps)
         self._tail = _copied(steps, 1 - self.n_step)
         if len(steps["rewards"]) >= self.n_step:
-            yield steps, steps["rewards"][: 1 - self.n_step].size
+            yield Batch(steps, steps["rewards"][: 1 - self.n_step].size)
 
-    def state(self) -> dict[str, Any]:
+    def get_state(self) -> dict[str, Any]:
         return {} if self._tail is None else {"tail": self._tail}
 
-    def restore(self, state: Mapping[str, Any]) -> None:
+    def set_state(self, state: Mapping[str, Any]) -> None:
         self._tail = state.get("tail")
 
 
@@ -104,7 +131,7 @@ class Sequences(Steps):
         self._tail = _copied(steps, count * self.length)
         if count:
             records = self._cut(steps, count)
-            yield records, records["rewards"].size
+            yield Batch(records, records["rewards"].size)
 
     def _cut(self, steps: Records, count: int) -> Records:
         def cut(x: NDArray[Any]) -> NDArray[Any]:
@@ -123,10 +150,10 @@ class Sequences(Steps):
         rows["resets"] = np.pad(rows["resets"], ((0, 0), (0, 1)))
         return {**rows, "masks": masks}
 
-    def state(self) -> dict[str, Any]:
+    def get_state(self) -> dict[str, Any]:
         return {} if self._tail is None else {"tail": self._tail, "begins": self._begins}
 
-    def restore(self, state: Mapping[str, Any]) -> None:
+    def set_state(self, state: Mapping[str, Any]) -> None:
         self._tail, self._begins = state.get("tail"), state.get("begins")
 
 

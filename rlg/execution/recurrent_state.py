@@ -1,4 +1,4 @@
-"""What a recurrent agent remembers of the episodes that it is in."""
+"""What a recurrent policy remembers of the episodes that are under way."""
 
 from __future__ import annotations
 
@@ -11,34 +11,32 @@ from numpy.typing import NDArray
 from rlg.graph.spaces import Space
 
 
-class Hidden:
-    """The recurrent state of B environments; it begins with nothing."""
+class RecurrentState:
+    """The state of N environments, zeros where an episode begins. Belongs to who steps them."""
 
     def __init__(self, space: Space) -> None:
         self._space = space
         self._values: Any = None
         self._resets: NDArray[np.bool_] = np.ones(0, np.bool_)
 
-    def of(self, num_envs: int) -> tuple[Any, NDArray[np.bool_]]:
-        """The state before the next step, and where an episode begins with it."""
+    def before_step(self, num_envs: int) -> tuple[Any, NDArray[np.bool_]]:
+        """The state to act from, and where episodes begin with this step, bool [N]."""
         if len(self._resets) != num_envs:
             self._values = self._space.zeros(num_envs)
             self._resets = np.ones(num_envs, np.bool_)
         return self._values, self._resets
 
-    def keep(self, values: Any) -> None:
-        """The state after a step."""
+    def after_step(self, values: Any) -> None:
+        """Keeps the state that acting returned."""
         self._values = values
         self._resets = np.zeros_like(self._resets)
 
-    def forget(self, ended: Any = None) -> None:
-        """Where episodes ended the next ones begin; without `ended` everywhere."""
+    def reset(self, ended: Any = None) -> None:
+        """Episodes begin where others ended, bool [N]; everywhere if left out."""
         self._resets = np.array(ended, np.bool_) if ended is not None else np.ones(0, np.bool_)
 
-    def state(self) -> dict[str, Any]:
-        """All of it, for a checkpoint."""
+    def get_state(self) -> dict[str, Any]:
         return {"values": self._values, "resets": self._resets}
 
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Goes on from there."""
+    def set_state(self, state: Mapping[str, Any]) -> None:
         self._values, self._resets = state["values"], np.asarray(state["resets"])

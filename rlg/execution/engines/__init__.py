@@ -1,0 +1,49 @@
+"""The engines by name, and the loops that each of them offers: `executor.type`.
+
+An engine gets the agent's factory, puts samplers and trainer where they run, and returns the loop.
+It knows nothing of the algorithm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from rlg.errors import SpecError
+from rlg.execution.roles import AgentFactory, Loop
+
+
+@dataclass(frozen=True, slots=True)
+class EngineEntry:
+    """Where an engine is, and its loops."""
+
+    path: str
+    loops: tuple[str, ...]
+
+
+ENGINES = {
+    "local": EngineEntry("rlg.execution.engines.local:open_local", ("replay", "batches")),
+    "threads": EngineEntry("rlg.execution.engines.threads:open_threads", ("replay", "batches")),
+}
+
+
+def choose_loop(engine: str, agent: str, loops: tuple[str, ...]) -> str:
+    """The first of an agent's loops that the engine offers."""
+    offered = ENGINES[engine].loops
+    for loop in loops:
+        if loop in offered:
+            return loop
+    able = [name for name, entry in ENGINES.items() if set(loops) & set(entry.loops)]
+    raise SpecError(
+        f"executor: {engine} offers the loops {', '.join(offered)}, but agent {agent} runs on "
+        f"{', '.join(loops)}. Use executor={' or executor='.join(able)}."
+    )
+
+
+def open_engine(factory: AgentFactory, settings: Mapping[str, Any], horizon: int) -> Loop:
+    """The loop of a run, on the engine that `settings.type` names."""
+    module, _, attribute = ENGINES[settings["type"]].path.partition(":")
+    loop: Loop = getattr(import_module(module), attribute)(factory, settings, horizon)
+    return loop

@@ -1,0 +1,64 @@
+"""One process, sampling and learning in turn. Resumes exactly.
+
+By default the learner's own graph acts. With `actor_backend` actors have a graph of their own on
+that backend and get the learner's weights; random streams are the same, so actions are too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rlg.execution.loops import loop_class
+from rlg.execution.roles import AgentFactory, Loop, Sampler
+from rlg.execution.sampling import SteppingSampler
+from rlg.execution.trainers import BatchTrainer, FusedTrainer
+from rlg.execution.types import Batch, Clock, Segment, Weights
+
+
+class LocalPool:
+    """One sampler, called when its samples are wanted."""
+
+    def __init__(self, sampler: Sampler, *, wants_weights: bool) -> None:
+        self.sampler = sampler
+        self.wants_weights = wants_weights
+
+    def start(self) -> None:
+        self.sampler.start()
+
+    def ready(self, clock: Clock) -> list[tuple[Segment, Sequence[Batch]]]:
+        return [self.sampler.sample(clock)]
+
+    def publish(self, weights: Weights) -> None:
+        self.sampler.set_weights(weights)
+
+    def get_state(self) -> dict[str, Any]:
+        return self.sampler.get_state()
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        self.sampler.set_state(state)
+
+    def close(self) -> None:
+        self.sampler.close()
+
+
+def open_local(factory: AgentFactory, settings: Mapping[str, Any], horizon: int) -> Loop:
+    """Engine `local`."""
+    backend = settings.get("actor_backend")
+    learner = factory.make("actor", "learner")
+    actor = learner if backend is None else factory.make("actor", backend=backend)
+    pool = LocalPool(make_sampler(factory, actor), wants_weights=actor is not learner)
+    return assemble(factory, learner, pool, horizon)
+
+
+def make_sampler(factory: AgentFactory, actor: Any, index: int = 0) -> SteppingSampler:
+    """A sampler with environments of its own."""
+    env = factory.make_env(index)
+    return SteppingSampler(env, actor, factory.make_adder(), factory.task_steps(env.num_envs))
+
+
+def assemble(factory: AgentFactory, learner: Any, pool: Any, horizon: int) -> Loop:
+    """The agent's loop around a pool and a learner of this process."""
+    trainer = (BatchTrainer if factory.loop == "batches" else FusedTrainer)(learner)
+    loop: Loop = loop_class(factory.loop)(pool, trainer, factory.cadence, Clock(horizon=horizon))
+    return loop

@@ -1,0 +1,17 @@
+"""The loops by name. A loop is a small class that sees a SamplerPool and a Trainer only."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+LOOPS = {
+    "replay": "rlg.execution.loops.replay:ReplayLoop",
+    "batches": "rlg.execution.loops.batches:BatchLoop",
+}
+
+
+def loop_class(name: str) -> Any:
+    """The class behind a name, imported on use."""
+    module, _, attribute = LOOPS[name].partition(":")
+    return getattr(import_module(module), attribute)

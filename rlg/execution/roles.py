@@ -1,0 +1,186 @@
+"""The roles of a run, and what loops see of them.
+
+Roles are parts of one graph: every process composes the same root from the same configuration and
+builds only the API methods of its roles. So one agent object plays any of them:
+
+    actor = factory.make("actor", index=3)     # acts; no memory, target or optimizer in its process
+    learner = factory.make("learner")          # learns; holds the memory where it is in the graph
+    agent = factory.make("actor", "learner")   # both, on one graph, in one process
+
+Loops see a SamplerPool and a Trainer only, so that one process, threads and clusters are no special
+cases. Counters belong to the loop's Clock, environments and recurrent states to samplers, the
+memory to the trainer, statistics and weights to the learner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, Protocol
+
+from rlg.envs import VectorEnv
+from rlg.execution.adders import Adder
+from rlg.execution.cadence import Cadence
+from rlg.execution.types import Action, Batch, Clock, Iteration, LearnResult, Segment, Weights
+from rlg.graph.spaces import Space
+
+Role = Literal["actor", "learner"]
+Stop = Callable[[], bool]
+
+
+class Stateful(Protocol):
+    """Has a state that checkpoints hold, as sections by name."""
+
+    def get_state(self) -> dict[str, Any]: ...
+    def set_state(self, state: Mapping[str, Any]) -> None: ...
+
+
+class Actor(Protocol):
+    """Acts in environments. What a sampler does with it:
+
+    action = actor.act(observations, hidden, resets, clock)
+    step = env.step(action.env)
+    hidden = action.state
+    """
+
+    # What `act` returns beside the environment's actions, and a recurrent policy's state.
+    @property
+    def columns(self) -> Mapping[str, Space]: ...
+    @property
+    def state_space(self) -> Space | None: ...
+
+    def act(
+        self, observations: Any, state: Any, resets: Any, clock: Clock, *, explore: bool = True
+    ) -> Action:
+        """Actions for N environments. Without `explore` nothing changes: neither random streams
+        nor statistics.
+        """
+
+    def load_weights(self, weights: Weights) -> None:
+        """Acts by these from now on."""
+
+    # The random streams of its graph.
+    def get_streams(self) -> dict[str, Any]: ...
+    def set_streams(self, streams: Mapping[str, Any]) -> None: ...
+
+
+class Learner(Protocol):
+    """Learns from batches, or from a memory in its own graph. What a trainer does with it:
+
+    learner.insert(batch)                # where the memory is in the graph
+    result = learner.learn(None, clock)
+    weights = learner.weights(version)
+    """
+
+    def insert(self, batch: Batch) -> None:
+        """Stores records in the memory of this graph."""
+
+    def learn(self, batch: Batch | None, clock: Clock) -> LearnResult:
+        """One update: from a batch, or from the memory of this graph."""
+
+    @property
+    def stored(self) -> int:
+        """Transitions in the memory, since it was empty."""
+
+    def weights(self, version: int) -> Weights:
+        """What actors act by."""
+
+    # The memory can be left out: it is most of a state.
+    def get_state(self, *, memory: bool = True) -> dict[str, Any]: ...
+    def set_state(self, state: Mapping[str, Any]) -> None: ...
+
+
+class Sampler(Stateful, Protocol):
+    """An actor with its environments."""
+
+    actor: Actor
+
+    def start(self) -> None:
+        """Begins the first episodes."""
+
+    def sample(self, clock: Clock) -> tuple[Segment, Sequence[Batch]]:
+        """One task: the next steps, and the records that they complete."""
+
+    def set_weights(self, weights: Weights) -> None: ...
+    def close(self) -> None: ...
+
+
+class SamplerPool(Stateful, Protocol):
+    """All samplers of a run, wherever they are."""
+
+    def start(self) -> None: ...
+    def ready(self, clock: Clock) -> list[tuple[Segment, Sequence[Batch]]]:
+        """Waits for what was sampled."""
+
+    def publish(self, weights: Weights) -> None:
+        """Samplers act by these from their next task on."""
+
+    # Whether `publish` does anything: samplers may act by the learner's own graph.
+    wants_weights: bool
+
+    def close(self) -> None: ...
+
+
+class Trainer(Protocol):
+    """A learner with its data."""
+
+    learner: Learner
+
+    def absorb(self, batches: Sequence[Batch]) -> None:
+        """Takes what was sampled."""
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether there is data to learn from."""
+
+    def learn(self, clock: Clock) -> LearnResult:
+        """One update."""
+
+    def weights(self, version: int) -> Weights: ...
+    def get_state(self, *, memory: bool = True) -> dict[str, Any]: ...
+    def set_state(self, state: Mapping[str, Any]) -> None: ...
+
+
+class Loop(Protocol):
+    """Brings sampling and learning together; knows neither the algorithm nor the engine.
+
+    loop.start()
+    while loop.clock.steps < total:
+        iteration = loop.iterate(stop)
+    """
+
+    clock: Clock
+    learner: Any  # the agent of this process, which can also act for evaluations
+
+    def start(self) -> None: ...
+    def iterate(self, stop: Stop) -> Iteration:
+        """One round. `stop` is asked between updates."""
+
+    def get_state(self, *, memory: bool = True) -> dict[str, Any]: ...
+    def set_state(self, state: Mapping[str, Any], horizon: int | None = None) -> None:
+        """Continues from there; schedules keep their horizon unless another is given."""
+
+    def close(self) -> None: ...
+
+
+class AgentFactory(Protocol):
+    """Makes agents that play roles, in this process or in another one: it can be pickled."""
+
+    loop: str  # by name
+    cadence: Cadence
+
+    def task_steps(self, num_envs: int) -> int:
+        """Steps of each environment in one task of a sampler."""
+
+    def make(
+        self, *roles: Role, index: int = 0, stream: str | None = None, backend: str | None = None
+    ) -> Any:
+        """An agent that is built for these roles.
+
+        Args:
+            index: which of several actors it is.
+            stream: a name for random streams of its own; None: those of the run's one graph.
+            backend: another one than the run's.
+        """
+
+    def make_adder(self) -> Adder: ...
+    def make_env(self, index: int = 0) -> VectorEnv: ...

@@ -1,0 +1,137 @@
+"""The values that samplers, trainers and loops hand to each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rlg.graph.spaces import map_leaves
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """Where a run stands. The loop owns it; schedules and target syncs are functions of it."""
+
+    steps: int = 0  # environment steps, of all environments together
+    updates: int = 0
+    horizon: int = 1  # environment steps over which schedules run from 0 to 1
+
+    @property
+    def progress(self) -> float:
+        """The share of the horizon that has passed, 1 at most."""
+        return min(1.0, self.steps / self.horizon)
+
+    def after(self, steps: int = 0, updates: int = 0) -> Clock:
+        """The time that many steps and updates later."""
+        return replace(self, steps=self.steps + steps, updates=self.updates + updates)
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """What actors act by: weights and statistics by path, with the version that they are."""
+
+    version: int
+    arrays: Mapping[str, NDArray[Any]]
+
+
+class Action(NamedTuple):
+    """What an actor returns for N environments."""
+
+    env: Any  # [N, ...]: what the environments get
+    columns: Mapping[str, Any]  # [N, ...]: what is learnt from, by name
+    state: Any = None  # recurrent state after the step
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """T steps of N environments, time first. Whoever receives it may keep the arrays."""
+
+    states: Any  # [T, N, ...]
+    columns: dict[str, Any]  # [T, N, ...]: those of the actor
+    rewards: NDArray[np.float32]  # [T, N]
+    terminals: NDArray[np.bool_]  # [T, N]: nothing of value follows
+    truncations: NDArray[np.bool_]  # [T, N]: a time limit ended the episode, its value goes on
+    last_states: Any  # [N, ...]: after the last step; of the next episode where one ended
+    ends: tuple[NDArray[np.int64], NDArray[np.int64]]  # [E]: step and environment of each end
+    final_states: Any  # [E, ...]: the true last observations of the episodes that ended
+    returns: list[float] = field(default_factory=list)  # of whole episodes, unclipped
+    lengths: list[int] = field(default_factory=list)
+    first_hidden: Any = None  # recurrent state before the first step
+    resets: NDArray[np.bool_] | None = None  # [T, N]: where episodes begin; recurrent actors
+    version: int = 0  # of the weights that acted
+
+    @property
+    def steps(self) -> int:
+        """Environment steps, of all environments together."""
+        return self.rewards.size
+
+    def next_states(self) -> Any:
+        """What followed each step, [T, N, ...]: the true last observations where episodes ended."""
+
+        def follow(states: Any, last: Any, final: Any) -> Any:
+            following = np.concatenate([states[1:], last[None]])
+            if len(final):
+                following[self.ends] = final
+            return following
+
+        return map_leaves(follow, self.states, self.last_states, self.final_states)
+
+    def transitions(self) -> dict[str, Any]:
+        """The columns of all steps with what followed them."""
+        return {
+            "states": self.states,
+            **self.columns,
+            "rewards": self.rewards,
+            "terminals": self.terminals,
+            "next_states": self.next_states(),
+            "truncations": self.truncations,
+        }
+
+
+def segment_to_tree(segment: Segment) -> dict[str, Any]:
+    """Its fields, for a checkpoint."""
+    return {entry.name: getattr(segment, entry.name) for entry in fields(segment)}
+
+
+def segment_from_tree(tree: Mapping[str, Any]) -> Segment:
+    """From its fields."""
+    return Segment(**{**tree, "ends": tuple(tree["ends"])})
+
+
+class Batch(NamedTuple):
+    """Records for one insertion, or one update, and how many they are."""
+
+    records: dict[str, Any]
+    size: int  # in transitions
+
+
+@dataclass(frozen=True, slots=True)
+class LearnResult:
+    """What an update returns: figures to log, signed, as numbers or arrays."""
+
+    metrics: Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class Iteration:
+    """What one round of sampling and learning brought."""
+
+    returns: list[float] = field(default_factory=list)
+    lengths: list[int] = field(default_factory=list)
+    train: dict[str, float] = field(default_factory=dict)
+    # False: the user asked to stop between two updates; the rest of them is still due.
+    is_complete: bool = True
+
+
+def mean_metrics(results: list[LearnResult]) -> dict[str, float]:
+    """The mean of each figure over several updates, signs kept."""
+    if not results:
+        return {}
+    return {
+        name: float(np.mean([result.metrics[name] for result in results]))
+        for name in results[0].metrics
+    }
