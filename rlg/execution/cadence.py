@@ -25,8 +25,8 @@ class Cadence:
         since = clock.steps - self.starts
         if since < 0:
             return 0
-        rounds = since * self.gradient_steps // self.train_freq + self.gradient_steps
-        return max(0, rounds - (clock.updates - self.base))
+        rounds = since // self.train_freq + 1
+        return max(0, rounds * self.gradient_steps - (clock.updates - self.base))
 
     def restarted(self, clock: Clock, wait: int) -> Cadence:
         """The same ratio counted anew, after `wait` more steps: the memory is empty, or the

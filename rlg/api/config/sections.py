@@ -11,9 +11,13 @@ from rlg.api.config.signatures import arguments_of, checked, mapping
 
 @dataclass(frozen=True, slots=True)
 class Executor:
-    """The engine that samples and learns."""
+    """The engine that samples and learns.
 
-    type: Literal["local"] = "local"
+    `actor_backend`: another backend for acting than the learner's, which gets its weights.
+    """
+
+    type: Literal["local", "threads"] = "local"
+    actor_backend: Literal["numpy", "torch", "tf"] | None = None
 
 
 @dataclass(frozen=True, slots=True)
