@@ -169,7 +169,7 @@ def _brief(sections: Sequence[Section]) -> list[str]:
     lines += _names(groups, width)
     lines += ["", "Components by family, chosen by `type:` (rlg list FAMILY, rlg list NAME):", ""]
     lines += _names(families, width)
-    env = "Environments: env.name=... takes short names, Atari games and ids of gymnasium"
+    env = "Environments: env=... takes short names, Atari games and ids of gymnasium"
     return [*lines, "", f"{env} (rlg list env)."]
 
 

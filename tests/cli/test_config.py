@@ -41,6 +41,31 @@ def test_every_value_says_where_it_comes_from(rlg, folder):
     assert found["config"]["env"]["num_envs"] == 3
 
 
+@pytest.mark.parametrize("name", ["Acrobot-v1", "counter", "MountainCar-v0"])
+def test_any_environment_is_an_option_of_env(rlg, name):
+    found = shown(rlg, f"env={name}")
+    assert (found["config"]["env"]["name"], found["config"]["env"]["num_envs"]) == (name, 8)
+    assert found["sources"]["env.name"] == f"env={name}"
+    by_name = shown(rlg, f"env.name={name}")["config"]
+    assert found["config"] == by_name
+
+
+@pytest.mark.parametrize(("name", "sticky"), [("seaquest", 0.0), ("ALE/Seaquest-v5", 0.25)])
+def test_an_atari_game_brings_network_and_memory_of_images(rlg, name, sticky):
+    config = shown(rlg, f"env={name}")["config"]
+    assert (config["env"]["name"], config["env"]["frame_stack"]) == (name, 4)
+    assert config["env"]["repeat_action_probability"] == sticky
+    assert (config["network"]["type"], config["memory"]["type"]) == ("nature_cnn", "frame_replay")
+
+
+def test_an_experiment_may_choose_any_environment(rlg, folder):
+    (folder / "mine/experiment").mkdir(parents=True)
+    text = "# @package _global_\ndefaults:\n  - override /env: Acrobot-v1\n"
+    (folder / "mine/experiment/study.yaml").write_text(text)
+    found = shown(rlg, "--config-dir", "mine", "experiment=study")
+    assert found["config"]["env"]["name"] == "Acrobot-v1"
+
+
 def test_the_page_is_yaml_that_a_run_would_accept(rlg, folder):
     result = rlg("config", "env=pong", "seed=4")
     content = yaml.safe_load(result.out)

@@ -51,7 +51,7 @@ def test_a_group_shows_its_options_and_its_family_with_arguments(rlg):
         ("components", ["memories", "adam", "learning_rate=0.001", "dqn_loss"]),
         ("networks", ["mlp", "units=[64, 64]"]),
         ("dense", ["units", "a whole number; needed", "kernel_init"]),
-        ("env", ["env=NAME", "CartPole-v1", "pong", "any id", "+env.KEY"]),
+        ("env", ["env=NAME", "CartPole-v1", "pong", "any id", "env=ID"]),
         ("environments", ["CartPole-v1"]),
         ("agents", ["dqn", "gamma=0.99", "target_update_interval"]),
         ("backends", ["torch", "tf-graph", "numpy", "compile=false"]),

@@ -14,9 +14,8 @@ COMPOSITION = {
     "train agent=dqnn": ["agent=dqnn", "Did you mean 'dqn'?"],
     "train agent=DQN": ["agent=DQN", "Did you mean 'dqn'?"],
     "train env=cartpol": ["env=cartpol", "Did you mean 'cartpole'?", "acrobot"],
-    "train env=pendulum": ["env=pendulum", "write env.name=pendulum"],
-    "train env=LunarLander-v3": ["write env.name=LunarLander-v3"],
-    "train env=seaquest": ["write env=pong env.name=seaquest"],
+    "train env=lunar_landr": ["env=lunar_landr", "Did you mean 'lunar_lander'?", "env.name=NAME"],
+    "train env=CartPol-v1": ["'CartPol-v1'", "Did you mean 'CartPole-v1'?"],
     "train backend=tf-graph": ["Did you mean 'tf_graph'?"],
     "train experiment=pong": ["experiment=pong", "Did you mean 'pong_dqn'?"],
     "train hydra/launcher=foo": ["hydra/launcher=foo", "basic, joblib"],
@@ -92,6 +91,8 @@ VALUES = {
     "network=nature_cnn": ["network=mlp", "cartpole"],
     "env=pong network=mlp": ["network=nature_cnn", "pong"],
     "env.name=pendulum": ["agent=dqn with env=pendulum", "discrete"],
+    "env=pendulum": ["agent=dqn with env=pendulum", "discrete"],
+    "env=Pendulum-v1": ["agent=dqn with env=Pendulum-v1", "discrete"],
 }
 
 

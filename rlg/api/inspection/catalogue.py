@@ -138,13 +138,13 @@ def environment_sections(added: Iterable[str] = ()) -> list[Section]:
 
     short = tuple(Entry(name, env_id) for name, env_id in SHORT_NAMES.items())
     games = tuple(Entry(name) for name in env_names() if name not in SHORT_NAMES)
-    ids = Entry("any id", "of gymnasium's registry: env.name=CartPole-v1, env.name=ALE/Pong-v5")
+    ids = Entry("any id", "of gymnasium's registry: env=CartPole-v1, env=ALE/Pong-v5")
     own = Section("of plugins", "env.name=ID", tuple(Entry(name) for name in sorted(added)))
     return [
-        Section("short names", "env.name=NAME", short),
-        Section("Atari games", "env.name=NAME", games),
+        Section("short names", "env=NAME", short),
+        Section("Atari games", "env=NAME", games),
         *([own] if own.entries else []),
-        Section("gymnasium", "env.name=ID, options as +env.KEY=VALUE", (ids,)),
+        Section("gymnasium", "env=ID", (ids,)),
     ]
 
 

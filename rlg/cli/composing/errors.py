@@ -7,7 +7,7 @@ advise to append a misspelt key with +.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hydra.errors import HydraException, MissingConfigException, OverrideParseException
@@ -16,7 +16,9 @@ from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
 from rlg.api.config.groups import composed_groups, groups
+from rlg.api.config.named_envs import is_env_name
 from rlg.cli.composing.flags import Words
+from rlg.envs.registry import env_names
 from rlg.spelling import did_you_mean, leaves, nearest, nearest_path, suggestion
 
 
@@ -72,20 +74,18 @@ def _chooser(group: str, option: str, words: Words) -> str:
 
 def option_line(group: str, option: str, options: Sequence[str]) -> str:
     """What to say about a choice that a group doesn't have."""
-    hint = (_env_name(option) if group == "env" else None) or suggestion(option, options)
+    shown = ", ".join(options)
+    if group == "env":
+        options = [*options, *env_names()]
+        shown += ", or any name of rlg list env (of a plugin: env.name=NAME)"
     return (
-        f"{group}={option}: there is no such option.{hint} "
-        f"Options of {group}: {', '.join(options)}."
+        f"{group}={option}: there is no such option.{suggestion(option, options)} "
+        f"Options of {group}: {shown}."
     )
 
 
-def _env_name(option: str) -> str | None:
-    """Environments that have no file are chosen by name; Atari games need what Pong's file says."""
-    from rlg.envs.registry import SHORT_NAMES, env_names
-
-    if option in SHORT_NAMES or re.fullmatch(r"[\w/:.-]+-v\d+", option):
-        return f" It has no file; write env.name={option}."
-    return f" It has no file; write env=pong env.name={option}." if option in env_names() else None
+def _is_option(group: str, value: str, known: Mapping[str, Sequence[str]]) -> bool:
+    return value in known[group] or (group == "env" and is_env_name(value))
 
 
 def _no_option(words: Words) -> str | None:
@@ -94,7 +94,7 @@ def _no_option(words: Words) -> str | None:
     for key, value in _pairs(words):
         if not key:
             return f"={value}: it has no key. Write for example seed={value}."
-        if key in known and value not in known[key] and not set(value) & set(",[]{}$"):
+        if key in known and not _is_option(key, value, known) and not set(value) & set(",[]{}$"):
             return option_line(key, value, known[key])
     return None
 
@@ -252,7 +252,7 @@ def _composed(words: Words) -> DictConfig:
 
     known = groups(words.config_dir)
     used = composed_groups(words.config_dir, words.config_name)
-    choices = [f"{k}={v}" for k, v in _pairs(words) if k in used and v in known[k]]
+    choices = [f"{k}={v}" for k, v in _pairs(words) if k in used and _is_option(k, v, known)]
     with (
         user_folder(words.config_dir),
         initialize_config_module(PACKAGE, version_base="1.3"),

@@ -18,6 +18,7 @@ from hydra.errors import HydraException
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 from omegaconf import OmegaConf
 
+from rlg.api.config.named_envs import NamedEnvs
 from rlg.cli.composing.flags import Words
 from rlg.cli.exits import JobsFailedError
 from rlg.cli.streams import Wrapped
@@ -38,6 +39,7 @@ class UserFolder(SearchPathPlugin):
     path: ClassVar[Path | None] = None
 
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
+        search_path.append(NamedEnvs.provider, NamedEnvs.url)
         if UserFolder.path is not None:
             search_path.prepend("user", f"file://{UserFolder.path.resolve()}", anchor="main")
 
@@ -90,6 +92,7 @@ class _Filtered(Wrapped):
 def user_folder(path: Path | None) -> Iterator[None]:
     """While entered, every composition searches this folder first."""
     Plugins.instance().register(UserFolder)
+    Plugins.instance().register(NamedEnvs)
     before, UserFolder.path = UserFolder.path, path
     try:
         yield

@@ -14,6 +14,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
+from rlg.api.config.named_envs import NamedEnvs
 from rlg.cli.composing.errors import explain_composition, explain_resolution
 from rlg.cli.composing.flags import Words
 from rlg.cli.composing.hydra_task import PACKAGE, user_folder
@@ -89,4 +90,6 @@ def _paths(value: Any, prefix: str) -> list[str]:
 def _file(provider: str, path: str, words: Words) -> str:
     if provider == "user" and words.config_dir is not None:
         return f"{words.config_dir / path}.yaml"
+    if provider == NamedEnvs.provider:
+        return path.replace("/", "=", 1)  # env=FrozenLake-v1
     return f"conf/{path}.yaml"
