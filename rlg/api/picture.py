@@ -9,9 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from rlg.backends.executor import GraphExecutor
-from rlg.backends.hosting import LOWERING, is_hosted
 from rlg.graph.core.assembly.records import Graph, Record
-from rlg.graph.core.plan.emit import Emitter
 from rlg.graph.drawing import text_tree, to_dot, to_html, to_svg
 from rlg.graph.drawing.nodes import graph_nodes
 from rlg.graph.drawing.picture import api_name, wanted
@@ -73,8 +71,7 @@ def plan_sources(executor: GraphExecutor, api: str | None = None) -> dict[str, s
     """The emitted source of each API method, with all variants that were built."""
     builder, found = executor.builder, dict[str, list[str]]()
     for graph in wanted(builder, api):
-        lowering = LOWERING if is_hosted([graph]) else executor.lowering()
-        source = Emitter(graph.name, lowering, builder.binding).function([graph], summaries=False)
+        source = executor.emit(graph.name, [graph]).source
         words = f"# {graph.component.path}.{graph.name}({', '.join(_arguments(graph))})"
         found.setdefault(api_name(builder, graph), []).append(f"{words}\n{source}")
     return {name: "\n\n".join(sources) for name, sources in found.items()}

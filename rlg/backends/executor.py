@@ -23,9 +23,10 @@ from rlg.errors import BackendError, ExecutionError
 from rlg.graph.core.assembly.assemble import Fresh
 from rlg.graph.core.assembly.records import Graph
 from rlg.graph.core.build.binding import DeviceMap
-from rlg.graph.core.build.builder import Builder, BuildStatistics
+from rlg.graph.core.build.builder import ANY_SIZE, Builder, BuildStatistics
+from rlg.graph.core.build.flow import tree_space
 from rlg.graph.core.component.component import Component
-from rlg.graph.core.component.methods import TENSOR, Method
+from rlg.graph.core.component.methods import SIZE, TENSOR, Method
 from rlg.graph.core.plan.define_by_run import Runner
 from rlg.graph.core.plan.liveness import all_summaries
 from rlg.graph.core.plan.plan import Lowering, Plan, make_plan
@@ -135,13 +136,24 @@ class GraphExecutor(VariableAccess):
         """The plan of an API method; optional tensors named True in `statics` count as given."""
         return self._plan([self._variant(api, statics)])
 
+    def output_space(self, api: str, *args: Any, **kwargs: Any) -> Any:
+        """The space of what an API method returns; a tuple of spaces where it returns several.
+
+        Arguments choose the variant as in `execute`: static ones by value, optional tensors by
+        anything but None. Required tensors may be left out.
+        """
+        names = (parameter.name for parameter in self._find(api)[1].parameters)
+        statics = {**dict(zip(names, args, strict=False)), **kwargs}
+        return tree_space(self.builder.graph_of(*self._variant(api, statics)).outputs)
+
     def _variant(
         self, api: str, statics: Mapping[str, Any]
     ) -> tuple[Component, Method, dict[str, Any]]:
         root, method = self._find(api)
         values: dict[str, Any] = {}
         for parameter in method.parameters:
-            given = statics.get(parameter.name, parameter.default)
+            is_open = parameter.kind == SIZE and parameter.is_required
+            given = statics.get(parameter.name, ANY_SIZE if is_open else parameter.default)
             is_tensor = parameter.kind == TENSOR and (parameter.is_required or given is not None)
             values[parameter.name] = Fresh() if is_tensor else given
         return root, method, values
@@ -156,14 +168,18 @@ class GraphExecutor(VariableAccess):
         if plan is None:
             graphs = [self.builder.graph_of(*call) for call in calls]
             name = "_then_".join(method.name for _, method, _ in calls)
-            plan = self._plans[key] = make_plan(
-                name,
-                graphs,
-                LOWERING if is_hosted(graphs) else self.lowering(),
-                self.builder.binding,
-                summaries=self.collects_summaries and any(map(all_summaries, graphs)),
-            )
+            plan = self._plans[key] = self.emit(name, graphs)
         return plan
+
+    def emit(self, name: str, graphs: Sequence[Graph]) -> Plan:
+        """Writes the plan of built graphs, the one that calls of them run."""
+        return make_plan(
+            name,
+            graphs,
+            LOWERING if is_hosted(graphs) else self.lowering(),
+            self.builder.binding,
+            summaries=self.collects_summaries and any(map(all_summaries, graphs)),
+        )
 
     def _entry(self, calls: Sequence[tuple[Component, Method, dict[str, Any]]]) -> Entry:
         key = _key(calls)

@@ -9,7 +9,11 @@ import psutil
 import pytest
 
 from rlg.errors import BuildError, ComponentError, ExecutionError, SpaceError
+from rlg.graph.components.memories.fifo import FIFOQueue
+from rlg.graph.components.memories.frames import FrameReplay
+from rlg.graph.components.memories.prioritized import PrioritizedReplay
 from rlg.graph.components.memories.replay import ReplayMemory
+from rlg.graph.components.memories.ring import RingBuffer
 from rlg.graph.spaces import BoolBox, Box, Dict, FloatBox, IntBox, Tuple
 from rlg.testing import ComponentTest
 
@@ -107,3 +111,27 @@ def test_a_memory_larger_than_the_machine_is_refused_before_it_is_made(monkeypat
     message = r"100,000 records of 28,228 bytes need 2.8 GB, but 2.0 GB are free. Lower buffer_size"
     with pytest.raises(BuildError, match=message):
         ComponentTest(ReplayMemory(100_000), {"records": frames})
+
+
+@pytest.mark.parametrize(
+    ("memory", "api"),
+    [
+        (ReplayMemory(8), "sample"),
+        (PrioritizedReplay(8), "sample"),
+        (RingBuffer(8), "get_records"),
+        (RingBuffer(8), "get_episodes"),
+        (FIFOQueue(8), "get"),
+        (FrameReplay(16, num_envs=1), "sample"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
+)
+def test_records_come_out_with_the_bounds_that_they_went_in_with(memory, api):
+    stacks = Box((2, 3), "uint8", low=0, high=200)
+    space = Dict(states=stacks, next_states=stacks, actions=IntBox(5), terminals=BoolBox())
+    names = {p.name for m in memory.api_methods().values() for p in m.parameters}
+    given = {"rows": IntBox(), "td_errors": FloatBox()}
+    executor = ComponentTest(
+        memory, {"records": space, **{n: s for n, s in given.items() if n in names}}
+    ).executor
+    found = executor.output_space(api, 4)
+    assert (found[0] if isinstance(found, tuple) else found) == space

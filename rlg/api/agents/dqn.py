@@ -183,7 +183,9 @@ class DQNAgent(Agent):
             "next_states": states,
             "truncations": BoolBox(),
         }
-        spaces = {"states": states, "epsilon": number, **self._adder.spaces(steps)}
+        # Built for the batch size that will run: then pictures show the plan that runs.
+        spaces: dict[str, Any] = {"states": states, "epsilon": number, "n": self.batch_size}
+        spaces |= self._adder.spaces(steps)
         if self.is_recurrent:
             spaces |= {"hidden": self._network.state_space, "resets": BoolBox()}
         if self._learning_rates is not None:

@@ -6,13 +6,24 @@ A write is one scatter for each column, a read one gather.
 from __future__ import annotations
 
 import math
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from rlg.errors import BuildError, ComponentError, SpaceError
 from rlg.graph import Component, Tensor, api, graph_fn
 from rlg.graph.spaces import Space, path_name, unflatten
+
+
+def records_space(memory: Any) -> Space:
+    """The space that records were stored with: what comes out has the bounds of what went in."""
+    space: Space = memory._space
+    return space
+
+
+def sampled_spaces(memory: Any) -> tuple[Space, None]:
+    """The same for records with one thing beside them, rows or weights."""
+    return memory._space, None
 
 
 class Columns(Component):
@@ -26,6 +37,7 @@ class Columns(Component):
 
     def create_variables(self, *, records: Space) -> None:
         self._check(records)
+        self._space = records
         check_free(self.path, self.buffer_size, bytes_of(records))
         self._flat = {
             path: self.variable(

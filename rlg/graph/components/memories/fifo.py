@@ -34,7 +34,6 @@ class FIFOQueue(Columns):
                 "for ever."
             )
         super().create_variables(records=records)
-        self._space = records
         self._changed = threading.Condition()
         # One batch at a time on each end.
         self._putting, self._getting = threading.Lock(), threading.Lock()

@@ -14,7 +14,7 @@ import numpy as np
 
 from rlg.errors import ComponentError, SpaceError
 from rlg.graph import Size, Tensor, api, graph_fn
-from rlg.graph.components.memories.columns import bytes_of, check_free
+from rlg.graph.components.memories.columns import bytes_of, check_free, sampled_spaces
 from rlg.graph.components.memories.prioritized import Prioritized
 from rlg.graph.components.memories.priority_tree import PriorityTree
 from rlg.graph.spaces import Box, Dict, Space
@@ -49,6 +49,7 @@ class FrameReplay(Prioritized):
 
     def create_variables(self, *, records: Space) -> None:
         states = self._check(records)
+        self._space = records
         self._stack = states.shape[-1]
         self._length = self.buffer_size // max(self.num_envs, 1)
         if self.num_envs < 1 or self._length < self._stack + 2:
@@ -168,7 +169,7 @@ class FrameReplay(Prioritized):
         zeros = 0.0 * ops.cast(lost, "float64")
         return ops.concat([lost, rows], 0), ops.concat([zeros, ops.cast(leaves, "float64")], 0)
 
-    @graph_fn
+    @graph_fn(bounds=sampled_spaces)
     def read(
         self, rows: Tensor, priorities: Tensor, least: Tensor, beta: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from rlg.errors import ComponentError
 from rlg.graph import Component, Size, Tensor, api, graph_fn
-from rlg.graph.components.memories.columns import Columns
+from rlg.graph.components.memories.columns import Columns, sampled_spaces
 from rlg.graph.components.memories.priority_tree import PriorityTree
 from rlg.graph.spaces import Space
 
@@ -110,7 +110,7 @@ class PrioritizedReplay(Columns, Prioritized):
         """Writes records and returns their rows."""
         return self._write(records)
 
-    @graph_fn
+    @graph_fn(bounds=sampled_spaces)
     def read(
         self, rows: Tensor, priorities: Tensor, least: Tensor, beta: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:

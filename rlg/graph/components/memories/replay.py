@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rlg.graph import Size, Tensor, api, graph_fn
-from rlg.graph.components.memories.columns import Columns
+from rlg.graph.components.memories.columns import Columns, sampled_spaces
 
 
 class ReplayMemory(Columns):
@@ -23,7 +23,7 @@ class ReplayMemory(Columns):
         self._write(records)
 
     @api
-    @graph_fn
+    @graph_fn(bounds=sampled_spaces)
     def sample(self, n: Size) -> tuple[Tensor, Tensor]:
         """Draws with replacement, from one record or more."""
         self.ops.require(

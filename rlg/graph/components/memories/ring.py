@@ -6,7 +6,7 @@ from typing import Any
 
 from rlg.errors import SpaceError
 from rlg.graph import Size, Static, Tensor, api, graph_fn
-from rlg.graph.components.memories.columns import Columns
+from rlg.graph.components.memories.columns import Columns, records_space
 from rlg.graph.spaces import Box, Dict, Space
 
 ENDS = ("terminals", "truncations")
@@ -31,7 +31,6 @@ class RingBuffer(Columns):
                     f"{self.path}: `records` is {records}; episodes are known by their ends. Give "
                     f"it a key {name!r} with a BoolBox()."
                 )
-        self._space = records
         super().create_variables(records=records)
 
     @api
@@ -41,7 +40,7 @@ class RingBuffer(Columns):
         self._write(records)
 
     @api
-    @graph_fn
+    @graph_fn(bounds=records_space)
     def get_records(self, n: Size) -> Tensor:
         """The newest n, oldest first."""
         ops = self.ops

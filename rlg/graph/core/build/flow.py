@@ -46,6 +46,13 @@ def space_of(tree: Tree) -> Space:
     return Box(array.shape, dtype, ranks="")
 
 
+def tree_space(tree: Tree) -> Any:
+    """The space of what an API method returns: None of nothing, a tuple of several values."""
+    if isinstance(tree, tuple):
+        return tuple(tree_space(value) for value in tree)
+    return None if tree is None else space_of(tree)
+
+
 def input_dims(name: str, space: Space) -> Dims:
     """Where a plan reads the sizes of an input's ranks: (argument, path of a leaf, axis)."""
     dims: Dims = {}

@@ -116,6 +116,7 @@ class Prober:
             _compare(f"{component.path}.{method.name}", a, b, names, origins)
             for a, b in zip(first, second, strict=True)
         )
+        spaces = _bounded(f"{component.path}.{method.name}", component, method, spaces)
         draws = tuple(
             Draw(kind, tuple(_dim(pair, names) for pair in zip(shape, again, strict=True)))
             for (kind, shape), (_, again) in zip(noted.draws, noted_again.draws, strict=True)
@@ -235,6 +236,36 @@ class Prober:
                     "change. Return self.ops.value_of(variable), a snapshot."
                 )
         return [_shape_tree(component.ops, value, where) for value in values]
+
+
+def _bounded(
+    where: str, component: Component, method: Method, spaces: tuple[Space, ...]
+) -> tuple[Space, ...]:
+    """Adds the bounds that a function says its outputs have."""
+    if method.mark.bounds is None:
+        return spaces
+    said = method.mark.bounds(component)
+    known = said if type(said) is tuple else (said,)
+    if len(known) != len(spaces) or not all(
+        bounds is None or bounds.like(space) for space, bounds in zip(spaces, known, strict=False)
+    ):
+        shown = ", ".join(map(str, spaces))
+        raise BuildError(
+            f"{where}: `bounds=` names {said!r}, but it returns {shown}. Name one space of equal "
+            "shapes for each output, or None."
+        )
+    return tuple(
+        space if bounds is None else _with_bounds(space, bounds)
+        for space, bounds in zip(spaces, known, strict=True)
+    )
+
+
+def _with_bounds(space: Any, bounds: Any) -> Any:
+    if isinstance(space, Dict):
+        return Dict({key: _with_bounds(value, bounds[key]) for key, value in space.items()})
+    if isinstance(space, Tuple):
+        return Tuple(*(_with_bounds(a, b) for a, b in zip(space, bounds, strict=True)))
+    return bounds.with_ranks(space.ranks)
 
 
 def _sharing(

@@ -45,6 +45,7 @@ class Mark:
     outputs: Callable[[Any], int] | int | None = None
     spaces: Callable[..., Any] | None = None
     keeps_time: bool = False
+    bounds: Callable[[Any], Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +141,7 @@ def graph_fn(
     outputs: Callable[[Any], int] | int | None = None,
     spaces: Callable[..., Any] | None = None,
     keeps_time: bool = False,
+    bounds: Callable[[Any], Any] | None = None,
 ) -> Callable[[F], F]: ...
 def graph_fn(
     function: F | None = None,
@@ -150,12 +152,15 @@ def graph_fn(
     outputs: Callable[[Any], int] | int | None = None,
     spaces: Callable[..., Any] | None = None,
     keeps_time: bool = False,
+    bounds: Callable[[Any], Any] | None = None,
 ) -> Any:
     """Marks a graph function: numerical code against `self.ops`, written once for all backends.
 
     `split` calls it once per leaf of nested inputs, `fold_time` merges batch and time around it,
     `spaces(self, **input_spaces)` declares the output spaces instead of a dry run; with
-    `keeps_time` the time in them is as long as that of the inputs.
+    `keeps_time` the time in them is as long as that of the inputs. `bounds(self)` names spaces
+    whose bounds hold for the outputs (None for an output without), which no dry run can see: what
+    comes out of a memory lies within the bounds of what went in.
     """
     return _decorate(
         function,
@@ -165,6 +170,7 @@ def graph_fn(
         outputs=outputs,
         spaces=spaces,
         keeps_time=keeps_time,
+        bounds=bounds,
     )
 
 
