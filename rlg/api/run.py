@@ -19,16 +19,14 @@ from rlg.api.config.validate import validate
 from rlg.api.expectation import Budget, Expectation, Verdict
 from rlg.api.interruption import Interruption
 from rlg.api.loading import load_agent
-from rlg.api.phases import phase
+from rlg.api.phases import BAD_CONFIGURATION, DONE, INTERRUPTED, REWARD_NOT_REACHED, phase
 from rlg.api.session import Session
 from rlg.errors import RLGError, SpecError
 from rlg.execution.evaluation import Evaluation, evaluate
 from rlg.tracking.atomic import write_atomically
 from rlg.tracking.checkpoints.store import CheckpointStore
-from rlg.tracking.folder import INTERRUPTED, RunFolder
+from rlg.tracking.folder import RunFolder
 from rlg.tracking.status import error_line
-
-DONE, BAD_CONFIGURATION, REWARD_NOT_REACHED = 0, 2, 3
 
 
 @dataclass(frozen=True, slots=True)

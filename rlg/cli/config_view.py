@@ -10,13 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rlg.errors import SpecError
-
 if TYPE_CHECKING:
+    from rlg.api.composing.command_line import CommandLine
     from rlg.api.inspection.arithmetic import Report
-    from rlg.cli.composing.flags import Words
-
-CONTEXT = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 
 def config(
@@ -25,14 +21,12 @@ def config(
 ) -> int:
     """Show what a run would be: rlg config env=pong.
 
-    Words are those of `rlg train`; a run's folder shows what that run is, with changes as `rlg
+    Overrides are those of `rlg train`; a run's folder shows what that run is, with changes as `rlg
     resume` takes them. Every value stands beside the file that it comes from. The output is YAML.
     """
-    from rlg.cli.composing.flags import parse
+    from rlg.cli.flags import parse
 
-    words = parse("config", ctx.args, config_name="train")
-    if words.flags:
-        raise SpecError(f"rlg config: {words.flags[0]} is for rlg train. Give overrides only.")
+    words = parse("config", ctx.args)
     from rlg.api.config.validate import validate
 
     tree, sources = _read(words)
@@ -48,17 +42,17 @@ def config(
     return 0
 
 
-def _read(words: Words) -> tuple[dict[str, Any], Callable[[], dict[str, str]]]:
+def _read(words: CommandLine) -> tuple[dict[str, Any], Callable[[], dict[str, str]]]:
     """The configuration, from a run's folder or composed; and what finds its sources."""
     first = words.overrides[0] if words.overrides else ""
     if "=" in first or not first or not Path(first).exists():
-        from rlg.cli.composing.provenance import composed, sources
+        from rlg.api.composing.compose import composed, sources
 
         return composed(words), partial(sources, words)
     import yaml
 
-    from rlg.cli.composing.changes import changes_of
-    from rlg.cli.composing.provenance import COMMAND_LINE
+    from rlg.api.composing.changes import changes_of
+    from rlg.api.composing.compose import COMMAND_LINE
     from rlg.cli.runs import check_run
     from rlg.spelling import leaves
 
@@ -83,7 +77,7 @@ def _flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def _print(checked: Mapping[str, Any], found: Mapping[str, str], report: Report) -> None:
-    from rlg.cli.composing.provenance import source_of
+    from rlg.api.composing.compose import source_of
 
     rows: list[tuple[str, str]] = []
     for key, value in checked.items():
@@ -119,7 +113,7 @@ def _yaml(value: Any) -> str:
 
 
 def _print_json(checked: Mapping[str, Any], found: Mapping[str, str], report: Report) -> None:
-    from rlg.cli.composing.provenance import source_of
+    from rlg.api.composing.compose import source_of
 
     content = {
         "config": checked,

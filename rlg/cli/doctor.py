@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rlg.cli.exits import DONE, FAILED
+from rlg.api.phases import DONE, FAILED
 
 if TYPE_CHECKING:
     from rlg.api.inspection.health import Check

@@ -10,9 +10,7 @@ import typer
 from rlg.errors import ExecutionError, SpecError
 
 if TYPE_CHECKING:
-    from rlg.cli.composing.flags import Words
-
-CONTEXT = {"allow_extra_args": True, "ignore_unknown_options": True}
+    from rlg.api.composing.command_line import CommandLine
 
 
 def graph(
@@ -37,21 +35,19 @@ def graph(
 ) -> int:
     """Draw the component graph of an agent: rlg graph agent=dqn env=pong backend=tf.
 
-    Words are those of `rlg train`, or the folder of a run. The agent is built, not trained. Writes
-    graph.html, a page on which scopes fold and unfold.
+    Takes the overrides of `rlg train`, or the folder of a run. The agent is built, not trained.
+    Writes graph.html, an interactive page.
     """
-    from rlg.cli.composing.flags import parse
+    from rlg.cli.flags import parse
 
-    words = parse("graph", ctx.args, config_name="train")
-    if words.flags:
-        raise SpecError(f"rlg graph: {words.flags[0]} is for rlg train. Give overrides only.")
+    words = parse("graph", ctx.args)
     places = _places(formats, output, prints=text or plan)
     overrides, named = _take_api(words.overrides, api, plan=plan)
     config = _config(words, overrides)
     from rlg.api.graphing import built_graph
-    from rlg.cli.waiting import beginning, waiting
+    from rlg.cli.waiting import loading_message, waiting
 
-    with waiting(beginning(config)):
+    with waiting(loading_message(config)):
         executor = built_graph(config)
     try:
         if text:
@@ -107,12 +103,12 @@ def _take_api(overrides: list[str], api: str | None, *, plan: bool) -> tuple[lis
     return [word for word in overrides if word != bare[0]], bare[0]
 
 
-def _config(words: Words, overrides: list[str]) -> dict[str, Any]:
+def _config(words: CommandLine, overrides: list[str]) -> dict[str, Any]:
     first = overrides[0] if overrides else ""
     if "=" in first or not first or first.startswith("~"):
         from dataclasses import replace
 
-        from rlg.cli.composing.provenance import composed
+        from rlg.api.composing.compose import composed
 
         return composed(replace(words, overrides=overrides))
     from rlg.cli.runs import check_run

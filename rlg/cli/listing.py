@@ -141,8 +141,8 @@ def _load(plugins: Sequence[str]) -> list[str]:
 
 
 def _print_file(group: str, option: str, folder: Path | None, as_json: bool) -> None:
+    from rlg.api.composing.errors import option_line
     from rlg.api.config.groups import groups, option_file
-    from rlg.cli.composing.errors import option_line
 
     known = groups(folder)
     if group not in known:

@@ -11,13 +11,15 @@ from typing import Annotated
 import typer
 
 from rlg import __version__
+from rlg.api.phases import DONE, INTERRUPTED
 from rlg.cli import completion, config_view, doctor, graph, listing, runs
 from rlg.cli import plot as plotting
+from rlg.cli import sweep as sweeps
 from rlg.cli import train as training
 from rlg.cli.component import command as checking
-from rlg.cli.exits import DONE, INTERRUPTED, report
+from rlg.cli.exits import report
+from rlg.cli.flags import CONTEXT
 from rlg.cli.help_page import Commands, StoppedError
-from rlg.cli.sweeps import command as sweeps
 from rlg.errors import SpecError
 
 TRACEBACK = "--traceback"
@@ -44,14 +46,14 @@ def rlg(
     """Reinforcement learning from components, on PyTorch and TensorFlow."""
 
 
-app.command(context_settings=training.CONTEXT, options_metavar=WORDS)(training.train)
+app.command(context_settings=CONTEXT, options_metavar=WORDS)(training.train)
 app.command()(sweeps.sweep)
 app.command()(plotting.plot)
 app.command()(runs.resume)
 app.command("eval")(runs.evaluate)
 app.command("list")(listing.list_)
-app.command(context_settings=config_view.CONTEXT, options_metavar=WORDS)(config_view.config)
-app.command(context_settings=graph.CONTEXT, options_metavar=WORDS)(graph.graph)
+app.command(context_settings=CONTEXT, options_metavar=WORDS)(config_view.config)
+app.command(context_settings=CONTEXT, options_metavar=WORDS)(graph.graph)
 app.command()(doctor.doctor)
 app.command()(completion.completion)
 app.command("test-component")(checking.check)

@@ -27,7 +27,7 @@ def resume(
     """Go on with a run: rlg resume outputs/... total_timesteps=100000."""
     check_run(folder)
     step = _step(checkpoint)
-    from rlg.cli.composing.changes import changes_of
+    from rlg.api.composing.changes import changes_of
 
     changes = changes_of(folder, overrides or [], config_dir)
     from rlg.api.run import resume as go_on

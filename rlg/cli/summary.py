@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rlg.api.expectation import Verdict
     from rlg.api.run import Outcome
-    from rlg.cli.sweeps.job_folder import Kept
+    from rlg.api.sweeps.jobs import AlreadyDone
     from rlg.execution.evaluation import Evaluation
 
-from rlg.api.phases import phase_of
-from rlg.cli.exits import INTERRUPTED
+from rlg.api.phases import INTERRUPTED, phase_of
 from rlg.display.readable import duration, rate, short
 from rlg.errors import RLGError
 
@@ -44,20 +43,19 @@ def print_failure(folder: Path, error: Exception) -> None:
     sys.stdout.flush()
 
 
-def print_job(job: str, outcome: Outcome) -> None:
+def print_job(job: str, outcome: Outcome | AlreadyDone) -> None:
     """Prints the result of one job of a sweep, in one line."""
+    from rlg.api.sweeps.jobs import AlreadyDone
+
+    folder = shlex.quote(short(outcome.folder))
+    if isinstance(outcome, AlreadyDone):
+        reward = "" if outcome.reward is None else f", mean reward {outcome.reward:.2f}"
+        print(f"{job}: kept, it was done before{reward}; results: {folder}", flush=True)
+        return
     reward = "" if outcome.evaluation is None else f", {describe(outcome.evaluation)}"
-    state = _state(outcome)
     if outcome.verdict is not None:
         reward = f", {_verdict(outcome.verdict)}"
-    print(f"{job}: {state}{reward}; results: {shlex.quote(short(outcome.folder))}", flush=True)
-
-
-def print_kept(kept: Kept) -> None:
-    """Prints that a job of a sweep was done before, in one line."""
-    reward = "" if kept.reward is None else f", mean reward {kept.reward:.2f}"
-    folder = shlex.quote(short(kept.folder))
-    print(f"{kept.job.name}: kept, it was done before{reward}; results: {folder}", flush=True)
+    print(f"{job}: {_state(outcome)}{reward}; results: {folder}", flush=True)
 
 
 def lines(outcome: Outcome) -> list[str]:

@@ -33,8 +33,8 @@ def waiting(text: str) -> Iterator[None]:
         stream.flush()
 
 
-def beginning(config: Mapping[str, Any]) -> str:
-    """What is loaded and built before a run's first step; nothing is checked here."""
+def loading_message(config: Mapping[str, Any]) -> str:
+    """What is loaded and built before a run's first step; nothing is validated here."""
     backend, agent, env = (
         section.get(key) if isinstance(section, Mapping) else None
         for section, key in (

@@ -78,3 +78,12 @@ def test_one_environment_failure_exits_by_its_phase(rlg, folder, monkeypatch, wh
     assert line.startswith("rlg: error: ")
     assert ("no second one" in line) == (when == "build")
     assert json.loads((folder / "run/status.json").read_text())["exit_code"] == code
+
+
+def test_a_run_that_cannot_be_built_leaves_no_folder_of_its_own(rlg, folder):
+    (folder / "odd_late.py").write_text(PLUGIN.replace("Odd-v0", "Oddlate-v0"))
+    words = ["plugins=[odd_late]", "env.name=Oddlate-v0", "env.num_envs=1", "+env.fails=build"]
+    assert rlg("train", *TINY, *words).code == 2
+    assert not (folder / "outputs").exists()
+    assert rlg("train", "-m", *TINY, "seed=interval(0,1)").code == 2
+    assert not (folder / "multirun").exists()

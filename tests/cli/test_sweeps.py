@@ -104,11 +104,11 @@ def test_a_folder_without_a_sweep_is_refused(rlg, folder):
 
 
 def test_the_objective_of_a_job_is_its_last_evaluation(rlg, folder, monkeypatch):
-    from rlg.cli.sweeps.job import Jobs
+    from rlg.api.sweeps.jobs import Jobs
 
     found = []
     call = Jobs.__call__
     monkeypatch.setattr(Jobs, "__call__", lambda self, cfg: found.append(call(self, cfg)))
-    rlg("train", *TINY)
-    (status,) = folder.glob("outputs/*/*/status.json")
+    rlg("train", "-m", *TINY)
+    (status,) = folder.glob("multirun/*/*/0/status.json")
     assert found == [json.loads(status.read_text())["last_evaluation"]["mean_reward"]]

@@ -6,9 +6,10 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from rlg.api.phases import DONE, FAILED
 from rlg.cli.component.table import print_json
 from rlg.cli.component.words import registered_without_default, settings_of
-from rlg.cli.exits import DONE, FAILED, explain
+from rlg.cli.exits import explain
 from rlg.testing.check import check_component
 from rlg.testing.goldens import GOLDENS, Golden
 

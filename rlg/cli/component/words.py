@@ -156,19 +156,19 @@ def _load_plugins(settings: Sequence[str], folder: Path | None) -> None:
 def _compose(
     overrides: Sequence[str], folder: Path | None, arguments: Sequence[str] = ()
 ) -> dict[str, Any]:
-    from hydra import compose, initialize_config_module
+    from hydra import compose
     from hydra.errors import HydraException
     from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
 
-    from rlg.cli.composing.errors import explain_composition, explain_resolution
-    from rlg.cli.composing.flags import Words
-    from rlg.cli.composing.hydra_task import PACKAGE, user_folder
+    from rlg.api.composing.command_line import CommandLine
+    from rlg.api.composing.errors import explain_composition, explain_resolution
+    from rlg.api.composing.opening import open_hydra
 
     shown = [word.lstrip("+").removeprefix(f"{_CHECK}.") for word in (*overrides, *arguments)]
-    words = Words(shown, config_dir=folder)
+    words = CommandLine(shown, config_dir=folder)
     try:
-        with user_folder(folder), initialize_config_module(PACKAGE, version_base="1.3"):
+        with open_hydra(folder):
             config = compose("train", overrides=list(overrides))
         _apply(arguments, config)
         keys = [key for key in (_SUBJECT, _CHECK, "env", "plugins") if key in config]

@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from hydra import compose, initialize_config_module
+from hydra import compose
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from rlg.api.composing.command_line import CommandLine
+from rlg.api.composing.errors import explain_composition, explain_resolution, option_line
+from rlg.api.composing.opening import open_hydra
 from rlg.api.config.groups import groups
-from rlg.cli.composing.errors import explain_composition, explain_resolution, option_line
-from rlg.cli.composing.flags import Words
-from rlg.cli.composing.hydra_task import PACKAGE, user_folder
 from rlg.errors import SpecError
 from rlg.spelling import did_you_mean, leaves, nearest_path
 
@@ -28,7 +28,7 @@ FIXED = ("agent.type", "env", "memory", "network", "optimizer.type", "seed")
 def changes_of(folder: Path, overrides: list[str], config_dir: Path | None) -> dict[str, Any]:
     """The sections of the run's `config.yaml` that the overrides change, as they are to be."""
     before = _read(folder / "config.yaml")
-    words = Words(overrides, config_dir=config_dir)
+    words = CommandLine(overrides, config_dir=config_dir)
     try:
         config = OmegaConf.create(dict(before))
         for override in OverridesParser.create().parse_overrides(overrides):
@@ -53,7 +53,7 @@ def _read(path: Path) -> Mapping[str, Any]:
     return content
 
 
-def _apply(override: Override, config: DictConfig, words: Words) -> None:
+def _apply(override: Override, config: DictConfig, words: CommandLine) -> None:
     key, value = override.key_or_group, override.value()
     if override.is_delete() or override.is_sweep_override():
         raise SpecError(
@@ -75,10 +75,9 @@ def _apply(override: Override, config: DictConfig, words: Words) -> None:
     OmegaConf.update(config, key, value, merge=False, force_add=True)
 
 
-def _section(group: str, option: str, words: Words) -> Any:
+def _section(group: str, option: str, words: CommandLine) -> Any:
     """What the group's file says; references are resolved in the run's configuration."""
-    folder = user_folder(words.config_dir)
-    with folder, initialize_config_module(PACKAGE, version_base="1.3"):
+    with open_hydra(words.config_dir):
         composed = compose("train", overrides=[f"{group}={option}"])
     return OmegaConf.to_container(composed[group], resolve=False)
 

@@ -6,13 +6,19 @@ instead of a page about search paths.
 
 from __future__ import annotations
 
+import logging
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 from hydra.core.config_store import ConfigStore
 from hydra.core.plugins import Plugins
 
+from rlg.errors import SpecError
+
+PLUGIN = "hydra_plugins.hydra_optuna_sweeper"
 SWEEPER: dict[str, Any] = {
-    "_target_": "hydra_plugins.hydra_optuna_sweeper.optuna_sweeper.OptunaSweeper",
+    "_target_": f"{PLUGIN}.optuna_sweeper.OptunaSweeper",
     "defaults": [{"sampler": "tpe"}, "_self_"],
     "direction": "maximize",  # the mean reward of a run's last evaluation
     "storage": None,  # sqlite:///study.db: keeps the study beside the folders
@@ -38,3 +44,21 @@ def offer_optuna() -> None:
     store.store(group="hydra/sweeper", name="optuna", node=SWEEPER, provider="rlg")
     for name, sampler in SAMPLERS.items():
         store.store(group="hydra/sweeper/sampler", name=name, node=sampler, provider="rlg")
+
+
+def check_optuna(sweeper: str) -> None:
+    """Raises if it was chosen and isn't installed; else it is made to say less."""
+    if not sweeper.startswith(PLUGIN):
+        return
+    try:
+        is_there = find_spec(PLUGIN) is not None and find_spec("optuna") is not None
+    except ModuleNotFoundError:
+        is_there = False
+    if not is_there:
+        raise SpecError(
+            "hydra/sweeper=optuna: it needs an extra. Install it with pip install 'rlg[optuna]'."
+        )
+    optuna = import_module("optuna")
+    # What becomes of trials is in the table; a study's name and failures need no lines besides.
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    logging.getLogger(PLUGIN).setLevel(logging.CRITICAL + 1)

@@ -8,29 +8,16 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
 
+from rlg.api.composing.command_line import CommandLine
 from rlg.errors import SpecError
 
 SHOWN = ("job", "hydra", "all")
 FACTS = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
-
-
-@dataclass(frozen=True, slots=True)
-class Words:
-    """What follows the command."""
-
-    overrides: list[str] = field(default_factory=list)
-    flags: list[str] = field(default_factory=list)  # for Hydra
-    config_dir: Path | None = None
-    config_name: str = "train"
-    as_test: bool = False  # judge the reward at the end
-
-    @property
-    def for_hydra(self) -> list[str]:
-        return [*self.flags, *self.overrides]
+# For typer: these commands take what it doesn't know.
+CONTEXT = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 
 class _Parser(argparse.ArgumentParser):
@@ -38,8 +25,8 @@ class _Parser(argparse.ArgumentParser):
         raise SpecError(f"{self.prog}: {message}. See {self.prog} --help.")
 
 
-def parse(command: str, words: Sequence[str], config_name: str | None = None) -> Words:
-    """Takes flags and overrides apart; by default the file to compose has the command's name."""
+def parse(command: str, words: Sequence[str]) -> CommandLine:
+    """Takes the flags and overrides of `rlg train` apart; other commands take overrides only."""
     parser = _Parser(prog=f"rlg {command}", add_help=False, allow_abbrev=False)
     parser.add_argument("overrides", nargs="*")
     parser.add_argument("-m", "--multirun", action="store_true")
@@ -47,9 +34,9 @@ def parse(command: str, words: Sequence[str], config_name: str | None = None) ->
     parser.add_argument("--resolve", action="store_true")
     parser.add_argument("-p", "--package")
     parser.add_argument("-i", "--info", choices=FACTS)
-    parser.add_argument("--hydra-help", action="store_true")
+    parser.add_argument("--hydra-help", action="store_const", const="")
     parser.add_argument("-cd", "--config-dir", type=Path)
-    parser.add_argument("-cn", "--config-name", default=config_name or command)
+    parser.add_argument("-cn", "--config-name", default="train")
     if command == "train":
         parser.add_argument("--as-test", action="store_true")
     found = parser.parse_intermixed_args(list(words))
@@ -60,10 +47,20 @@ def parse(command: str, words: Sequence[str], config_name: str | None = None) ->
         )
     if found.resolve and not found.cfg:
         raise SpecError("--resolve: it goes with --cfg. Write --cfg job --resolve.")
-    flags = [name for name in ("multirun", "resolve", "hydra_help") if getattr(found, name)]
-    shown = [f"--{name.replace('_', '-')}" for name in flags]
-    for name in ("cfg", "package", "info"):
-        if getattr(found, name) is not None:
-            shown += [f"--{name}", getattr(found, name)]
-    as_test = bool(getattr(found, "as_test", False))
-    return Words(found.overrides, shown, found.config_dir, found.config_name, as_test)
+    named = {"--cfg": found.cfg, "--info": found.info, "--hydra-help": found.hydra_help}
+    shows = [(flag, value) for flag, value in named.items() if value is not None]
+    if len(shows) + found.multirun > 1:
+        raise SpecError("-m, --cfg and --info exclude each other. Give one of them.")
+    if command != "train" and (shows or found.multirun):
+        flag = shows[0][0] if shows else "--multirun"
+        raise SpecError(f"rlg {command}: {flag} is for rlg train. Give overrides only.")
+    return CommandLine(
+        found.overrides,
+        found.config_dir,
+        found.config_name,
+        multirun=found.multirun or "hydra.mode=MULTIRUN" in found.overrides,
+        as_test=bool(getattr(found, "as_test", False)),
+        shows=shows[0] if shows else None,
+        package=found.package,
+        resolve=found.resolve,
+    )

@@ -10,17 +10,19 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import io
 import os
 import signal
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, TextIO
 
-from rlg.cli.exits import INTERRUPTED
+from rlg.api.phases import INTERRUPTED
 from rlg.tracking import lock
 from rlg.tracking.sweeps.files import STOP, job_folders
 
@@ -116,6 +118,35 @@ class Worker:
         if self._is_child and os.getppid() != self._parent:
             sys.stdout.flush()
             os._exit(INTERRUPTED)
+
+
+@cache
+def worker_of(parent: int) -> Worker:
+    """The one of this process."""
+    return Worker(parent)
+
+
+class NamedLines(io.TextIOBase):
+    """Writes whole lines that say whose they are, so that those of several processes don't mix."""
+
+    def __init__(self, stream: TextIO, name: str) -> None:
+        self._stream = stream
+        self._name = name
+        self._rest = ""
+
+    def write(self, text: str) -> int:
+        *lines, self._rest = (self._rest + text).split("\n")
+        for line in lines:
+            # Those of the program name their job themselves.
+            name = "" if line.startswith("rlg: ") or not line else self._name
+            self._stream.write(f"{name}{line}\n")
+        return len(text)
+
+    def flush(self) -> None:
+        self._stream.flush()
+
+    def fileno(self) -> int:
+        return self._stream.fileno()
 
 
 def share_threads(jobs: int) -> None:

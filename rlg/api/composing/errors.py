@@ -15,14 +15,14 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
+from rlg.api.composing.command_line import CommandLine
 from rlg.api.config.groups import composed_groups, groups
 from rlg.api.config.named_envs import is_env_name
-from rlg.cli.composing.flags import Words
 from rlg.envs.registry import env_names
 from rlg.spelling import did_you_mean, leaves, nearest, nearest_path, suggestion
 
 
-def explain_composition(error: Exception, words: Words) -> str:
+def explain_composition(error: Exception, words: CommandLine) -> str:
     """The line for an error that came out of Hydra."""
     if isinstance(error, MissingConfigException):
         return _missing_option(error, words)
@@ -34,7 +34,7 @@ def explain_composition(error: Exception, words: Words) -> str:
     return mistyped or _by_message(error, words)
 
 
-def explain_resolution(error: OmegaConfBaseException, words: Words) -> str:
+def explain_resolution(error: OmegaConfBaseException, words: CommandLine) -> str:
     """The line for a value that refers to something that isn't there."""
     text = _first_line(error)
     named = re.search(r"key '([^']+)'|type (\S+)|variable '([^']+)'|value: (\S+)", text)
@@ -49,7 +49,7 @@ def explain_resolution(error: OmegaConfBaseException, words: Words) -> str:
     return f"{where}: {text}. Refer to a key as ${{total_timesteps}} or ${{agent.gamma}}."
 
 
-def _missing_option(error: MissingConfigException, words: Words) -> str:
+def _missing_option(error: MissingConfigException, words: CommandLine) -> str:
     path = error.missing_cfg_file or ""
     group, _, option = path.rpartition("/")
     if not group:
@@ -64,7 +64,7 @@ def _missing_option(error: MissingConfigException, words: Words) -> str:
     return f"{_chooser(group, option, words)}{option_line(group, option, options)}"
 
 
-def _chooser(group: str, option: str, words: Words) -> str:
+def _chooser(group: str, option: str, words: CommandLine) -> str:
     """The experiment that chooses what nobody has typed."""
     typed = dict(_pairs(words))
     if "experiment" not in typed or option in typed.get(group, "").split(","):
@@ -88,7 +88,7 @@ def _is_option(group: str, value: str, known: Mapping[str, Sequence[str]]) -> bo
     return value in known[group] or (group == "env" and is_env_name(value))
 
 
-def _no_option(words: Words) -> str | None:
+def _no_option(words: CommandLine) -> str | None:
     """The first word that chooses what its group doesn't have."""
     known = groups(words.config_dir)
     for key, value in _pairs(words):
@@ -99,7 +99,7 @@ def _no_option(words: Words) -> str | None:
     return None
 
 
-def _unreadable(error: OverrideParseException, words: Words) -> str:
+def _unreadable(error: OverrideParseException, words: CommandLine) -> str:
     word = error.override
     key, equals, value = word.partition("=")
     if equals and re.fullmatch(r"[+~]*[\w./@-]+", key):
@@ -116,7 +116,7 @@ def _unreadable(error: OverrideParseException, words: Words) -> str:
     return f"{word!r} is no key=value.{hint} Write for example env=cartpole seed=3."
 
 
-def _unknown_key(found: re.Match[str], words: Words) -> str:
+def _unknown_key(found: re.Match[str], words: CommandLine) -> str:
     key = found.group(1)
     group, at, _ = key.partition("@")
     if at:
@@ -173,7 +173,7 @@ def _misplaced(key: str, group: str) -> str:
     )
 
 
-def _mistaken(key: str, config: DictConfig, words: Words) -> str:
+def _mistaken(key: str, config: DictConfig, words: CommandLine) -> str:
     """The path itself; `memory={size: 3}` names it in its value."""
     if OmegaConf.select(config, key) is None:
         return key
@@ -189,7 +189,7 @@ def _known(section: str, content: Any) -> list[str]:
     return known_keys(section, plain)
 
 
-def _several(found: re.Match[str], words: Words) -> str:
+def _several(found: re.Match[str], words: CommandLine) -> str:
     key, _, value = found.group(1).partition("=")
     return (
         f"{key}={value}: these are several values. Add -m to run all of them, or write "
@@ -197,17 +197,17 @@ def _several(found: re.Match[str], words: Words) -> str:
     )
 
 
-def _twice(found: re.Match[str], words: Words) -> str:
+def _twice(found: re.Match[str], words: CommandLine) -> str:
     return f"{found.group(1)}: it is in the configuration already. Leave out the +."
 
 
-def _absent(found: re.Match[str], words: Words) -> str:
+def _absent(found: re.Match[str], words: CommandLine) -> str:
     path = found.group(1)
     meant = nearest_path(path, leaves(_composed(words)))
     return f"~{path}: there is no such key to remove.{did_you_mean(meant)}"
 
 
-def _two_modes(found: re.Match[str], words: Words) -> str:
+def _two_modes(found: re.Match[str], words: CommandLine) -> str:
     return "-m, --cfg and --info exclude each other. Give one of them."
 
 
@@ -221,7 +221,7 @@ _PATTERNS = (
 )
 
 
-def _by_message(error: Exception, words: Words) -> str:
+def _by_message(error: Exception, words: CommandLine) -> str:
     for pattern, explanation in _PATTERNS:
         found = re.search(pattern, str(error))
         if found is not None:
@@ -232,7 +232,7 @@ def _by_message(error: Exception, words: Words) -> str:
     return _last_resort(error, words)
 
 
-def _last_resort(error: Exception, words: Words) -> str:
+def _last_resort(error: Exception, words: CommandLine) -> str:
     """The innermost cause that says something, with the words it may be about."""
     cause: BaseException = error
     while cause.__cause__ is not None and str(cause.__cause__):
@@ -244,23 +244,20 @@ def _last_resort(error: Exception, words: Words) -> str:
     return f"{given}: {prefix}{_first_line(cause)}. Check these words."
 
 
-def _composed(words: Words) -> DictConfig:
+def _composed(words: CommandLine) -> DictConfig:
     """The configuration with the groups as chosen, without the values of the command line."""
-    from hydra import compose, initialize_config_module
+    from hydra import compose
 
-    from rlg.cli.composing.hydra_task import PACKAGE, user_folder
+    from rlg.api.composing.opening import open_hydra
 
     known = groups(words.config_dir)
     used = composed_groups(words.config_dir, words.config_name)
     choices = [f"{k}={v}" for k, v in _pairs(words) if k in used and _is_option(k, v, known)]
-    with (
-        user_folder(words.config_dir),
-        initialize_config_module(PACKAGE, version_base="1.3"),
-    ):
+    with open_hydra(words.config_dir):
         return compose(words.config_name, overrides=choices)
 
 
-def _pairs(words: Words) -> list[tuple[str, str]]:
+def _pairs(words: CommandLine) -> list[tuple[str, str]]:
     found = [word.partition("=") for word in words.overrides if "=" in word]
     return [(key, value.strip("'\"")) for key, _, value in found]
 

@@ -1,0 +1,1 @@
+"""From overrides to a configuration: Hydra composes it, and its errors come out in one line."""

@@ -1,0 +1,186 @@
+"""Composes configurations: the values, the files they come from, and the folder of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import chdir, contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hydra import compose
+from hydra._internal.callbacks import Callbacks
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.core.utils import configure_log, env_override
+from hydra.errors import HydraException
+from hydra.types import RunMode
+from omegaconf import DictConfig, OmegaConf, open_dict, read_write
+from omegaconf.errors import OmegaConfBaseException
+
+from rlg.api.composing.command_line import CommandLine
+from rlg.api.composing.errors import explain_composition, explain_resolution
+from rlg.api.composing.opening import open_hydra
+from rlg.api.config.named_envs import NamedEnvs
+from rlg.api.folders import RUN_DIR, new_folder
+from rlg.errors import RLGError, SpecError
+from rlg.spelling import leaves
+from rlg.tracking.errors import TrackingError
+
+COMMAND_LINE = "command line"
+
+
+@contextmanager
+def explained(line: CommandLine) -> Iterator[None]:
+    """What Hydra says about a mistake, in one line."""
+    try:
+        yield
+    except (RLGError, BrokenPipeError):
+        raise
+    except OmegaConfBaseException as error:
+        raise SpecError(explain_resolution(error, line)) from error
+    except Exception as error:
+        if isinstance(error, OSError) and not isinstance(error, HydraException):
+            raise TrackingError(f"{error.filename}: {error.strerror}.") from error
+        raise SpecError(explain_composition(error, line)) from error
+
+
+def composed(line: CommandLine) -> dict[str, Any]:
+    """The configuration as `rlg train` would get it, resolved."""
+    with explained(line), open_hydra(line.config_dir):
+        return resolved(compose(line.config_name, overrides=line.overrides))
+
+
+def resolved(config: DictConfig) -> dict[str, Any]:
+    """The configuration without Hydra's own part, with all references replaced."""
+    own = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
+    content: Any = OmegaConf.to_container(own, resolve=True, throw_on_missing=True)
+    return {str(key): value for key, value in content.items()}
+
+
+# -- single runs -----------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class NewRun:
+    """A run that can begin: resolved configuration, folder, and the command to repeat it."""
+
+    config: dict[str, Any]
+    folder: Path
+    command: list[str]
+
+
+@contextmanager
+def new_run(line: CommandLine) -> Iterator[NewRun]:
+    """Composes a single run and makes its folder, with what Hydra's users expect around it.
+
+    `.hydra/` in the folder, `${hydra:runtime.output_dir}`, `hydra.job.env_set`, `hydra.job.chdir`,
+    job logging and callbacks.
+    """
+    with explained(line), open_hydra(line.config_dir):
+        overrides = [*line.overrides, "hydra.mode=RUN"]
+        config = compose(line.config_name, overrides=overrides, return_hydra_config=True)
+    is_named = any(override.startswith(f"{RUN_DIR}=") for override in line.overrides)
+    with _as_current(config):
+        with explained(line):
+            path = Path(str(config.hydra.run.dir))
+        with new_folder(path, is_named=is_named) as folder:
+            with explained(line):
+                content = _begin(config, folder)
+                callbacks = Callbacks(config)
+            callbacks.on_run_start(config=config, config_name=line.config_name)
+            command = command_of(line, task_overrides(config))
+            run = NewRun(content, folder.absolute(), command)
+            where = chdir(folder) if config.hydra.job.chdir else nullcontext()
+            with env_override(config.hydra.job.env_set), where:
+                yield run
+
+
+def command_of(line: CommandLine, overrides: Sequence[str]) -> list[str]:
+    """What to type for the same run."""
+    flags = [] if line.config_dir is None else ["--config-dir", str(line.config_dir)]
+    flags += ["--as-test"] if line.as_test else []
+    return ["rlg", "train", *flags, *overrides]
+
+
+@contextmanager
+def _as_current(config: DictConfig) -> Iterator[None]:
+    """While entered, `${hydra:...}` refers to this configuration."""
+    known = HydraConfig.instance()
+    before = known.cfg
+    try:
+        known.set_config(config)
+        yield
+    finally:
+        known.cfg = before
+
+
+def _begin(config: DictConfig, folder: Path) -> dict[str, Any]:
+    """Writes `.hydra/` and configures logging; returns the resolved configuration."""
+    with read_write(config.hydra), open_dict(config.hydra):
+        config.hydra.run.dir = str(folder)
+        config.hydra.runtime.output_dir = str(folder.absolute())
+    HydraConfig.instance().set_config(config)
+    if config.hydra.output_subdir is not None:
+        place = folder / str(config.hydra.output_subdir)
+        place.mkdir(parents=True, exist_ok=True)
+        parts = {
+            "config": OmegaConf.masked_copy(config, [str(k) for k in config if k != "hydra"]),
+            "hydra": OmegaConf.masked_copy(config, "hydra"),
+            "overrides": config.hydra.overrides.task,
+        }
+        for name, part in parts.items():
+            (place / f"{name}.yaml").write_text(OmegaConf.to_yaml(part), encoding="utf-8")
+    configure_log(config.hydra.job_logging, config.hydra.verbose)
+    return resolved(config)
+
+
+def task_overrides(config: DictConfig) -> list[str]:
+    """As they were typed: a reference in them is resolved with the configuration."""
+    found: Any = OmegaConf.to_container(config.hydra.overrides.task, resolve=False)
+    return [str(override) for override in found]
+
+
+# -- where values come from ------------------------------------------------------------------------
+def sources(line: CommandLine) -> dict[str, str]:
+    """The file that gave each value its last word, or the command line, by dotted path."""
+    found: dict[str, str] = {}
+    with explained(line), open_hydra(line.config_dir):
+        loader: Any = GlobalHydra.instance().config_loader()
+        chosen = loader.compute_defaults_list(line.config_name, line.overrides, RunMode.RUN)
+        for default in chosen.defaults:
+            package = default.package or ""
+            if default.config_path is None or package.partition(".")[0] == "hydra":
+                continue
+            loaded = loader.repository.load_config(default.config_path)
+            for path in _paths(loaded.config, package):
+                found[path] = _file(loaded.provider, default.config_path, line)
+        for override in chosen.config_overrides:
+            for path in _paths(override.value(), override.key_or_group):
+                found[path] = COMMAND_LINE
+    return found
+
+
+def source_of(path: str, found: Mapping[str, str]) -> str:
+    """Of a value; one that only a signature gives is a default."""
+    while path:
+        if path in found:
+            return found[path]
+        path = path.rpartition(".")[0]
+    return "default"
+
+
+def _paths(value: Any, prefix: str) -> list[str]:
+    if isinstance(value, (DictConfig, Mapping)):
+        content: Any = value
+        if isinstance(value, DictConfig):
+            content = OmegaConf.to_container(value, resolve=False)
+        inner = leaves(content)
+        return [f"{prefix}.{path}" if prefix else path for path in inner]
+    return [prefix]
+
+
+def _file(provider: str, path: str, line: CommandLine) -> str:
+    if provider == "user" and line.config_dir is not None:
+        return f"{line.config_dir / path}.yaml"
+    if provider == NamedEnvs.provider:
+        return path.replace("/", "=", 1)  # env=FrozenLake-v1
+    return f"conf/{path}.yaml"

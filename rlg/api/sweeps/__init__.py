@@ -1,0 +1,1 @@
+"""Sweeps: planned before the first job starts, run, stopped and resumed."""

@@ -1,0 +1,210 @@
+"""The jobs of a sweep: the task that Hydra calls, and what becomes of a job in its folder."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, redirect_stderr
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import DictConfig
+
+from rlg.api.composing.command_line import CommandLine
+from rlg.api.composing.compose import command_of, explained, resolved, task_overrides
+from rlg.api.folders import note_failure
+from rlg.api.phases import INTERRUPTED
+from rlg.api.run import Outcome, resume, train
+from rlg.api.sweeps.plan import swept_values
+from rlg.api.sweeps.stopping import NamedLines, share_threads, worker_of
+from rlg.display.readable import short
+from rlg.errors import CheckpointError, SpecError
+from rlg.tracking.checkpoints.store import CheckpointStore
+from rlg.tracking.folder import RunFolder
+from rlg.tracking.sweeps.files import Job, digest_of, seconds_between
+from rlg.tracking.sweeps.rows import DONE, MISSING, RUNNING, config_of, state_of
+
+# What a run writes; other files in its folder are somebody else's.
+FILES = (
+    *("status.json", "config.yaml", "meta.json", "metrics.jsonl", "progress.csv"),
+    *("graph.svg", "graph.html"),
+)
+FOLDERS = ("tb", "checkpoints", "best", "plans")
+
+
+class FolderTakenError(SpecError):
+    """The folder belongs to another run, whose files nobody may touch."""
+
+
+@dataclass(frozen=True, slots=True)
+class AlreadyDone:
+    """A job that was done before."""
+
+    job: Job
+    folder: Path
+    reward: float | None
+
+
+class Reporter(Protocol):
+    """Says what becomes of jobs; it is pickled where jobs run in processes of their own."""
+
+    def loading(self, config: Mapping[str, Any]) -> AbstractContextManager[None]:
+        """Around the preparation and the run of a job."""
+
+    def ended(self, job: Job, outcome: Outcome | AlreadyDone) -> None: ...
+
+    def failed(self, name: str, error: Exception) -> None: ...
+
+
+class Jobs:
+    """The runs of one sweep; called by Hydra with one configuration at a time.
+
+    A job never raises, whatever happens to it: its folder says how it ended, the others go on, and
+    sweepers get no value. Only an interruption ends a sweep.
+    """
+
+    def __init__(self, line: CommandLine, reporter: Reporter) -> None:
+        self.line = line
+        self.reporter = reporter
+        self._sweep_process = os.getpid()
+
+    def __call__(self, config: DictConfig) -> float | None:
+        """Trains; returns the objective for sweepers, the last evaluation's mean reward."""
+        with self._process() as may_begin:
+            return self._run(config) if may_begin else None
+
+    def _run(self, config: DictConfig) -> float | None:
+        hydra = HydraConfig.get()
+        folder, sweep = Path(hydra.runtime.output_dir), Path(hydra.sweep.dir)
+        overrides = tuple(task_overrides(HydraConfig.instance().cfg))  # type: ignore[arg-type]
+        values = swept_values(hydra, self.line, overrides)
+        subdir = os.path.relpath(folder, sweep.resolve())
+        job = Job(int(hydra.job.num), subdir, values, overrides)
+        try:
+            with explained(self.line):
+                content = resolved(config)
+            job = replace(job, hash=digest_of(content, sweep))
+            command = command_of(self.line, overrides)
+            with self.reporter.loading(content):
+                outcome = run_job(job, folder, content, command, as_test=self.line.as_test)
+        except Exception as error:  # noqa: BLE001 a job fails alone
+            if not isinstance(error, FolderTakenError):
+                if Job.read(folder) is None:
+                    job.write(folder)
+                note_failure(folder, error)
+            self.reporter.failed(job.name, error)
+            return None
+        self.reporter.ended(job, outcome)
+        if isinstance(outcome, AlreadyDone):
+            return outcome.reward
+        if outcome.exit_code == INTERRUPTED:
+            raise KeyboardInterrupt  # the jobs that would follow are not wanted either
+        return None if outcome.evaluation is None else outcome.evaluation.mean_reward
+
+    @contextmanager
+    def _process(self) -> Iterator[bool]:
+        """Whether a job may begin here; in a process of its own, an interruption ends only it."""
+        if os.getpid() == self._sweep_process:
+            yield True
+            return
+        hydra = HydraConfig.get()
+        share_threads(int(hydra.launcher.get("n_jobs", 1)))
+        worker = worker_of(self._sweep_process)
+        # Lines of several processes come mixed: each says whose it is.
+        named = NamedLines(sys.stderr, f"job {hydra.job.num}: ")
+        try:
+            with worker.job(Path(hydra.sweep.dir)) as may_begin, redirect_stderr(named):
+                yield may_begin
+        except KeyboardInterrupt:
+            worker.stopped = True
+
+
+def run_job(
+    job: Job, folder: Path, config: Mapping[str, Any], command: list[str], *, as_test: bool = False
+) -> Outcome | AlreadyDone:
+    """Runs, resumes or skips a job, as an earlier sweep left it."""
+    state, status = state_of(folder)
+    job = _recorded(job, folder, state, status)
+    if state == DONE:
+        return _already_done(job, folder)
+    started = time.monotonic()
+    job = job.began()
+    job.write(folder)
+    try:
+        if state != MISSING:
+            outcome = _resumed(job, folder, as_test)
+            if outcome is not None:
+                return outcome
+            clear(folder)
+        return train(config, folder, command=command, as_test=as_test)
+    finally:
+        job.ended(time.monotonic() - started).write(folder)
+
+
+def clear(folder: Path) -> None:
+    """Removes the files of a run that has nothing to resume from."""
+    for name in FILES:
+        (folder / name).unlink(missing_ok=True)
+    for name in FOLDERS:
+        shutil.rmtree(folder / name, ignore_errors=True)
+
+
+def _recorded(job: Job, folder: Path, state: str, status: Any) -> Job:
+    """The job with the time of its earlier attempts; an error if the folder is another's."""
+    known = Job.read(folder)
+    if state == RUNNING:
+        raise FolderTakenError(
+            f"{short(folder)}: in use by process {RunFolder(folder).owner}. Wait for it, or stop "
+            "it."
+        )
+    if known is None:
+        if state != MISSING:
+            raise FolderTakenError(
+                f"hydra.sweep.dir: {short(folder)} holds a run of something else. Choose another "
+                "folder."
+            )
+        return job
+    if known.hash != job.hash:
+        if state == DONE:
+            raise FolderTakenError(
+                f"hydra.sweep.dir: {short(folder)} holds {known.name}, configured differently. "
+                "Choose another folder, or remove it to run it again."
+            )
+        clear(folder)
+        return job
+    seconds = known.seconds
+    if known.attempt is not None and status is not None and status.updated:
+        seconds += max(0.0, seconds_between(known.attempt, status.updated))
+    return replace(job, seconds=seconds)
+
+
+def _already_done(job: Job, folder: Path) -> AlreadyDone:
+    job.write(folder)
+    last = RunFolder(folder).status.last_evaluation
+    return AlreadyDone(job, folder, None if last is None else float(last["mean_reward"]))
+
+
+def _resumed(job: Job, folder: Path, as_test: bool) -> Outcome | AlreadyDone | None:
+    """The rest of the run from its newest intact checkpoint; None if it has none."""
+    run = RunFolder(folder)
+    newest = None
+    if run.checkpoints.is_dir():
+        with contextlib.suppress(CheckpointError):
+            newest = CheckpointStore(run.checkpoints, read_only=True).latest()
+    if newest is None:
+        return None
+    # Killed between the last checkpoint and the note of the end?
+    if newest >= int(config_of(folder).get("total_timesteps", 2**62)):
+        with RunFolder.open(folder) as opened:
+            opened.finish("done", exit_code=0)
+        return _already_done(job, folder)
+    try:
+        return resume(folder, as_test=as_test)
+    except CheckpointError:
+        return None

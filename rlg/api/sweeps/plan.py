@@ -1,0 +1,108 @@
+"""What a sweep is going to run, written down before the first job starts."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from hydra._internal.hydra import Hydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.errors import HydraException
+from omegaconf import DictConfig, OmegaConf, open_dict
+from omegaconf.errors import OmegaConfBaseException
+
+from rlg.api.composing.command_line import CommandLine
+from rlg.api.composing.compose import resolved, task_overrides
+from rlg.errors import SpecError
+from rlg.tracking.sweeps.files import SWEEP, Job, Plan, digest_of
+from rlg.tracking.sweeps.rows import FAILED, MISSING, state_of
+
+
+def write_plan(hydra: Hydra, config: DictConfig, folder: Path, line: CommandLine) -> None:
+    """Writes `sweep.json`; an error if the folder holds another sweep."""
+    sweeper = config.hydra.sweeper
+    name = str(sweeper._target_).rpartition(".")[2]
+    is_basic = name == "BasicSweeper"
+    if is_basic:
+        _check_intervals(line)
+    direction = sweeper.get("direction", "maximize")
+    plan = Plan(
+        words=tuple(line.overrides),
+        config_dir=None if line.config_dir is None else str(line.config_dir.resolve()),
+        config_name=line.config_name,
+        cwd=str(Path.cwd()),
+        sweeper=name,
+        direction=str(getattr(direction, "name", direction)),
+        as_test=line.as_test,
+        jobs=tuple(_jobs(hydra, config, folder, line)) if is_basic else (),
+    )
+    if (folder / SWEEP).exists():
+        plan = plan.joined(Plan.read(folder), lambda job: _has_results(folder / job.folder))
+    plan.write(folder)
+
+
+def swept_values(hydra: Any, line: CommandLine, overrides: Sequence[str]) -> tuple[str, ...]:
+    """Those of a job's overrides that the sweep chose."""
+    params = OmegaConf.select(hydra, "sweeper.params") or {}
+    parsed = OverridesParser.create().parse_overrides(line.overrides)
+    swept = {override.get_key_element() for override in parsed if override.is_sweep_override()}
+    swept |= {str(key) for key in params}
+    return tuple(word for word in overrides if word.partition("=")[0] in swept)
+
+
+def _jobs(hydra: Hydra, config: DictConfig, folder: Path, line: CommandLine) -> Iterator[Job]:
+    """All jobs of the basic sweeper, in its order; what can't be composed is Hydra's to say."""
+    params = config.hydra.sweeper.get("params") or {}
+    before = HydraConfig.instance().cfg
+    try:
+        batches = _product([*(f"{k}={v}" for k, v in params.items()), *task_overrides(config)])
+        for number, overrides in enumerate(batches):
+            composed = hydra.config_loader.load_sweep_config(config, list(overrides))
+            with open_dict(composed):
+                composed.hydra.job.id = composed.hydra.job.num = number
+            HydraConfig.instance().set_config(composed)
+            values = swept_values(config.hydra, line, overrides)
+            subdir = str(composed.hydra.sweep.subdir)
+            yield Job(number, subdir, values, overrides, _digest(composed, folder))
+    except (HydraException, OmegaConfBaseException):
+        return
+    finally:
+        HydraConfig.instance().cfg = before
+
+
+def _product(overrides: Sequence[str]) -> list[tuple[str, ...]]:
+    choices: dict[str, list[str]] = {}
+    for override in OverridesParser.create().parse_overrides(list(overrides)):
+        key = override.get_key_element()
+        if override.is_discrete_sweep():
+            choices[key] = [f"{key}={value}" for value in override.sweep_string_iterator()]
+        else:
+            choices[key] = [f"{key}={override.get_value_element_as_str()}"]
+    return list(itertools.product(*choices.values()))
+
+
+def _digest(config: DictConfig, folder: Path) -> str | None:
+    try:
+        return digest_of(resolved(config), folder)
+    except OmegaConfBaseException:  # the job itself will say it, and fail alone
+        return None
+
+
+def _check_intervals(line: CommandLine) -> None:
+    try:
+        parsed = OverridesParser.create().parse_overrides(line.overrides)
+    except HydraException:  # Hydra says it
+        return
+    for override in parsed:
+        if override.is_interval_sweep():
+            raise SpecError(
+                f"{override.input_line}: an interval is for a search. Add hydra/sweeper=optuna, or "
+                "give values with commas."
+            )
+
+
+def _has_results(folder: Path) -> bool:
+    return state_of(folder)[0] not in (MISSING, FAILED)

@@ -1,0 +1,105 @@
+"""The use cases behind `rlg train -m` and `rlg sweep --resume`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from hydra.types import RunMode
+from omegaconf import DictConfig
+
+from rlg.api.composing.command_line import CommandLine
+from rlg.api.composing.compose import explained
+from rlg.api.composing.opening import open_hydra
+from rlg.api.folders import new_folder
+from rlg.api.sweeps.jobs import Jobs, Reporter
+from rlg.api.sweeps.optuna import check_optuna, offer_optuna
+from rlg.api.sweeps.plan import write_plan
+from rlg.api.sweeps.stopping import Stopping
+from rlg.errors import SpecError
+from rlg.tracking.lock import FolderLock
+from rlg.tracking.sweeps.files import SWEEP, Plan
+from rlg.tracking.sweeps.rows import DONE, FAILED, read_sweep
+
+DIR = "hydra.sweep.dir"
+
+
+def run_sweep(line: CommandLine, reporter: Reporter) -> tuple[Path, bool]:
+    """Runs what the folder doesn't hold yet; returns the folder, and whether it was interrupted."""
+    offer_optuna()
+    overrides = [*line.overrides, "hydra.mode=MULTIRUN"]
+    was_interrupted = False
+    with open_hydra(line.config_dir) as hydra:
+        with explained(line):
+            config = hydra.compose_config(line.config_name, overrides, RunMode.MULTIRUN)
+            check_optuna(str(config.hydra.sweeper._target_))
+        with _sweep_folder(config, line) as (folder, stopping):
+            write_plan(hydra, config, folder, line)
+            overrides.append(f"{DIR}={quoted(folder)}")  # composed again, at another second
+            try:
+                with explained(line):
+                    hydra.multirun(line.config_name, Jobs(line, reporter), overrides)
+            except KeyboardInterrupt:
+                was_interrupted = True
+            except Exception as error:
+                # A process of jobs that died, or a sweeper without a single result.
+                if not _has_begun(folder):
+                    raise
+                if not stopping.requested:
+                    reporter.failed("", error)
+            return folder, was_interrupted or stopping.requested
+
+
+def line_of(folder: Path, overrides: list[str]) -> tuple[CommandLine, Path]:
+    """The command line that goes on with a sweep, and the folder to give it in."""
+    if not (folder / SWEEP).is_file():
+        raise SpecError(
+            f"{folder}: no {SWEEP} in it, so it can't be resumed. Give the folder that "
+            "`rlg train -m` named."
+        )
+    wrong = [word for word in overrides if not word.startswith(("hydra.", "hydra/"))]
+    if wrong:
+        raise SpecError(
+            f"{wrong[0]}: a sweep resumes with the values it began with; only Hydra's own keys may "
+            "change, such as hydra.launcher.n_jobs=4. For other values start a sweep of its own."
+        )
+    plan = Plan.read(folder)
+    kept = [word for word in plan.words if not word.startswith(f"{DIR}=")]
+    # Written in the old place: configuration folders and plugins are found from there.
+    where = Path(plan.cwd)
+    target = folder if where == Path.cwd() else folder.resolve()
+    line = CommandLine(
+        [*kept, *overrides, f"{DIR}={quoted(target)}"],
+        None if plan.config_dir is None else Path(plan.config_dir),
+        plan.config_name,
+        multirun=True,
+        as_test=plan.as_test,
+    )
+    return line, where if where.is_dir() else Path.cwd()
+
+
+def quoted(path: Path) -> str:
+    """As a value of Hydra's grammar, where commas and blanks mean something."""
+    text = str(path).replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{text}'"
+
+
+@contextmanager
+def _sweep_folder(config: DictConfig, line: CommandLine) -> Iterator[tuple[Path, Stopping]]:
+    """The sweep's folder, locked; signals end the sweep in order."""
+    is_named = any(word.startswith(f"{DIR}=") for word in line.overrides)
+    in_processes = not str(config.hydra.launcher._target_).endswith("BasicLauncher")
+    with new_folder(Path(str(config.hydra.sweep.dir)), is_named=is_named, key=DIR) as folder:
+        lock = FolderLock(folder)
+        stopping = Stopping()
+        try:
+            stopping.watch(folder, in_processes=in_processes)
+            yield folder, stopping
+        finally:
+            stopping.close()
+            lock.release()
+
+
+def _has_begun(folder: Path) -> bool:
+    return any(row.steps or row.state in (DONE, FAILED) for row in read_sweep(folder).rows)

@@ -1,1 +1,0 @@
-"""Jobs and sweeps: planned, run, stopped, resumed, and shown in a table."""
