@@ -18,6 +18,7 @@ from rlg.graph.components.algorithms.dqn import DQN
 from rlg.graph.components.algorithms.recurrent_dqn import RecurrentDQN
 from rlg.graph.components.memories.frames import FrameReplay
 from rlg.graph.components.memories.prioritized import has_priorities
+from rlg.graph.components.networks.auto import for_observations
 from rlg.graph.components.schedules import make_schedule
 from rlg.graph.components.schedules.schedule import Schedule
 from rlg.graph.registry import make
@@ -70,7 +71,7 @@ class DQNAgent(Agent):
         sequence_length: int = 20,
     ) -> None:
         super().__init__(observation_space, action_space, total_timesteps)
-        self.network = network
+        self.network = for_observations(network, observation_space)
         self.memory = memory
         self.optimizer = optimizer
         self.gamma = gamma
@@ -91,7 +92,7 @@ class DQNAgent(Agent):
         self.final_beta = final_beta
         self.sequence_length = sequence_length
         self._memory = make(memory)
-        self._network = make(network)
+        self._network = make(self.network)
         self.is_recurrent = hasattr(self._network, "unroll")
         # Of the paper's API, by `env_id`: windows never run on into other environments.
         self._adder = self.make_adder()

@@ -12,16 +12,10 @@ def check_fit(network: Any, env: str, observations: Space) -> None:
     """Refuses the common mistakes; what it doesn't know the build will say, by component."""
     kind = network.get("type") if isinstance(network, dict) else None
     axes = len(observations.shape) if isinstance(observations, Box) else None
-    is_float = isinstance(observations, Box) and observations.kind == "float"
     if kind == "mlp" and axes == 3:
         raise SpecError(
             f"network, env: an mlp takes vectors, but {env} gives images, {observations}. "
             "Write network=nature_cnn, or another env=."
-        )
-    if kind == "mlp" and (axes != 1 or not is_float):
-        raise SpecError(
-            f"network, env: an mlp takes float vectors, but {env} gives {observations}. "
-            "Write another env=, or a network of type stack that begins with a layer for them."
         )
     if kind == "nature_cnn" and axes != 3:
         raise SpecError(

@@ -9,6 +9,7 @@ FEATURES = Box((3,))
 SEQUENCE = Box((3,), ranks="TB")
 DENSE = {"type": "dense", "units": 3, "activation": "tanh"}
 LSTM_STATES = Dict(c=Box((2,)), h=Box((2,)))
+SIGHT = Tuple(Box((36, 36, 1), "uint8"), Dict(kind=IntBox(3), speed=FEATURES))
 
 LAYERS: list[Golden] = [
     Golden(
@@ -50,6 +51,29 @@ LAYERS: list[Golden] = [
     Golden("residual", {"type": "residual", "layers": [DENSE, DENSE]}, {"inputs": FEATURES}),
     Golden(
         "concat", {"type": "concat"}, {"inputs": Dict(a=FEATURES, b=Tuple(Box((2,)), FEATURES))}
+    ),
+    Golden(
+        "vectors",
+        {"type": "vectors"},
+        {
+            "inputs": Dict(
+                bits=IntBox(2, shape=(2,), dtype="int8"),
+                kind=IntBox(4),
+                kinds=IntBox([2, 3], shape=(2,)),
+                pixels=Box((2, 2), "uint8"),
+                speed=FEATURES,
+            )
+        },
+    ),
+    Golden(
+        "auto",
+        {"type": "auto", "observation_space": SIGHT.to_spec(), "units": [4], "features_dim": 6},
+        {"inputs": SIGHT},
+    ),
+    Golden(
+        "auto-categories",
+        {"type": "auto", "observation_space": IntBox(5).to_spec(), "units": [4]},
+        {"inputs": IntBox(5, ranks="BT")},
     ),
     Golden("embedding", {"type": "embedding", "embedding_dim": 2}, {"inputs": IntBox(5)}),
     Golden(

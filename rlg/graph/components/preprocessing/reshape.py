@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from rlg.errors import SpaceError
 from rlg.graph import Component, Tensor, api, graph_fn
+from rlg.graph.components.layers.vectors import categories, vector
 from rlg.graph.spaces import Box, Space, flatten, unflatten
 
 
@@ -46,32 +46,15 @@ class FlattenOneHot(Component):
                 f"{self.path}: FlattenOneHot takes batches, but `inputs` is {inputs}. Give a batch "
                 "rank: ranks='B'."
             )
-        self._plans = {path: (len(box.shape), _categories(box)) for path, box in boxes.items()}
+        self._plans = {path: (len(box.shape), categories(box)) for path, box in boxes.items()}
 
     @api
     @graph_fn
     def call(self, inputs: Tensor) -> Tensor:
-        outputs = {path: self._vector(x, *self._plans[path]) for path, x in flatten(inputs).items()}
+        outputs = {
+            path: vector(self.ops, x, *self._plans[path]) for path, x in flatten(inputs).items()
+        }
         return unflatten(outputs, inputs)
-
-    def _vector(self, x: Tensor, axes: int, categories: list[int] | int | None) -> Tensor:
-        ops = self.ops
-        keep = len(ops.shape_of(x)) - axes
-        if categories is None:
-            return ops.flatten(ops.cast(x, "float32"), keep)
-        if isinstance(categories, int):
-            return ops.flatten(ops.one_hot(x, categories), keep)
-        x = ops.flatten(x, keep)  # [..., F]
-        parts = [ops.one_hot(x[..., i], n) for i, n in enumerate(categories)]
-        return ops.concat(parts, -1)
-
-
-def _categories(box: Box) -> list[int] | int | None:
-    """One number for all elements, or one for each, or None."""
-    known: Any = box.num_categories
-    if known is None or box.dtype == "uint8":
-        return None
-    return known if isinstance(known, int) else list(flatten(known).values())
 
 
 class FoldTime(Component):

@@ -1,0 +1,94 @@
+"""The network that fits what an environment shows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rlg.errors import ComponentError
+from rlg.graph import Component, Static, api
+from rlg.graph.components.distributions.joint import at, name_of
+from rlg.graph.components.initializers import InitializerSpec
+from rlg.graph.components.layers.concat import Concat
+from rlg.graph.components.layers.vectors import Vectors
+from rlg.graph.components.networks.mlp import MLP
+from rlg.graph.components.networks.nature_cnn import NatureCNN
+from rlg.graph.spaces import Box, Space, space_from_spec
+
+# The smallest images that a nature_cnn takes.
+SMALLEST = 36
+
+
+class AutoNetwork(Component):
+    """A network chosen from the observation space, as Stable-Baselines3 chooses its own.
+
+    | observations | network |
+    |---|---|
+    | images (bytes, 36 x 36 or more) | a nature_cnn |
+    | anything else without images, also nested | an mlp, over one-hot categories and numbers |
+    | Dicts and Tuples with images | one part for each leaf, a nature_cnn or a vector; an mlp |
+
+    An agent gives `observation_space`. units, activation: of the mlp; features_dim: of a nature_cnn
+    alone, half of it beside other leaves. outputs: [B, F], also with time.
+    """
+
+    def __init__(
+        self,
+        observation_space: Any = None,
+        units: Sequence[int] = (64, 64),
+        activation: str = "relu",
+        features_dim: int = 512,
+        kernel_init: InitializerSpec | None = None,
+        bias_init: InitializerSpec | None = None,
+    ) -> None:
+        if observation_space is None:
+            raise ComponentError(
+                "AutoNetwork: observation_space is missing, from which its parts are chosen. Agents "
+                "give it; elsewhere write {type: auto, observation_space: ...}, or name a network."
+            )
+        self.observation_space = space_from_spec(observation_space)
+        self.units = list(units)
+        self.activation = activation
+        self.features_dim = features_dim
+        self.kernel_init = kernel_init
+        self.bias_init = bias_init
+        boxes = self.observation_space.flatten()
+        self.paths = list(boxes) if any(map(is_image, boxes.values())) else []
+        self.parts = {name_of(path): self._part(boxes[path]) for path in self.paths}
+        self.concat = Concat() if len(self.paths) > 1 else None
+        self.trunk: Any = None
+        if len(self.paths) != 1:
+            self.trunk = MLP(self.units, activation, kernel_init, bias_init)
+
+    def _part(self, box: Box) -> Component:
+        if not is_image(box):
+            return Vectors()
+        features = self.features_dim if len(self.paths) == 1 else self.features_dim // 2
+        return NatureCNN(features, self.kernel_init, self.bias_init)
+
+    @api
+    def call(self, inputs: Any, update: Static[bool] = False) -> Any:
+        if not self.paths:
+            return self.trunk.call(inputs, update)
+        parts = {name_of(path): at(inputs, path) for path in self.paths}
+        features = {name: self.parts[name].call(part) for name, part in parts.items()}
+        if self.concat is None:
+            return features[name_of(self.paths[0])]
+        return self.trunk.call(self.concat.call(features), update)
+
+
+def is_image(box: Box) -> bool:
+    """Whether a leaf is an image that a nature_cnn takes."""
+    return box.dtype == "uint8" and len(box.shape) == 3 and min(box.shape[:2]) >= SMALLEST
+
+
+def for_observations(network: Any, observation_space: Space) -> Any:
+    """A network's spec, with the observation space where an `auto` (also in an `lstm`) needs it."""
+    spec = {"type": network} if isinstance(network, str) else network
+    if not isinstance(spec, Mapping):
+        return network
+    if spec.get("type") == "auto" and spec.get("observation_space") is None:
+        return {**spec, "observation_space": observation_space}
+    if spec.get("network") is not None:
+        return {**spec, "network": for_observations(spec["network"], observation_space)}
+    return network
