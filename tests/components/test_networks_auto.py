@@ -56,7 +56,9 @@ def test_leaves_without_a_batch_are_refused():
 
 
 def test_an_mlp_takes_categories_one_hot(backend):
-    test = ComponentTest(MLP([2], "linear"), {"inputs": IntBox(3)}, backend)
+    test = ComponentTest(
+        MLP([2], "linear", observation_space=IntBox(3)), {"inputs": IntBox(3)}, backend
+    )
     test.write({"dense-0/kernel": [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]})
     test.test("call", [2, 0], expected=[[5.0, 6.0], [1.0, 2.0]])
 
@@ -95,19 +97,38 @@ def test_images_beside_other_leaves_have_half_of_the_features_and_join_them():
 
 def test_an_auto_network_without_observations_says_who_gives_them():
     with pytest.raises(ComponentError, match=r"observation_space is missing.*Agents give it"):
-        AutoNetwork()
+        ComponentTest(AutoNetwork(), {"inputs": Box((3,))})
 
 
-def test_agents_put_the_observations_where_an_auto_network_waits():
+def test_vectors_cost_an_mlp_nothing():
+    assert MLP([2], observation_space=Box((3,))).vectors is None
+    assert MLP([2]).vectors is None
+
+
+def test_agents_tell_networks_what_they_see():
     space = IntBox(4)
-    waiting = {"type": "auto", "units": [8]}
-    found = {**waiting, "observation_space": space}
-    assert for_observations(waiting, space) == found
-    assert for_observations("auto", space) == {"type": "auto", "observation_space": space}
-    recurrent = {"type": "lstm", "units": 2, "network": waiting}
-    assert for_observations(recurrent, space) == {**recurrent, "network": found}
-    for other in ("mlp", {"type": "mlp"}, found, MLP([2]), {"type": "gru", "network": None}):
-        assert for_observations(other, Box((2,))) is other
+    for waiting in ({"type": "auto", "units": [8]}, {"type": "mlp", "units": [8]}):
+        found = {**waiting, "observation_space": space}
+        assert for_observations(waiting, space) == found
+        assert for_observations(waiting["type"], space) == {
+            "type": waiting["type"],
+            "observation_space": space,
+        }
+        recurrent = {"type": "lstm", "units": 2, "network": waiting}
+        assert for_observations(recurrent, space) == {**recurrent, "network": found}
+        several = {"type": "multi_input", "networks": {"a": waiting, "b": "flatten"}}
+        assert for_observations(several, Dict(a=space, b=Box((2, 2)))) == {
+            **several,
+            "networks": {"a": found, "b": "flatten"},
+        }
+        assert for_observations(found, Box((2,))) is found
+
+
+def test_agents_leave_other_networks_as_they_are():
+    vector = {"type": "mlp", "units": [8]}
+    assert for_observations(vector, Box((2,))) is vector
+    for other in ("nature_cnn", {"type": "stack"}, MLP([2]), {"type": "gru", "network": None}):
+        assert for_observations(other, IntBox(4)) is other
 
 
 DISCRETE = {
@@ -130,7 +151,8 @@ def test_targets_see_the_same_categories_through_the_memory(backend, name, memor
         terminals=BoolBox(),
         next_states=states,
     )
-    policy = {"type": "q_policy", "network": {"type": "mlp", "units": [3]}}
+    network = for_observations({"type": "mlp", "units": [3]}, states)
+    policy = {"type": "q_policy", "network": network}
     root = DQN(policy, IntBox(2), {"type": memory, "buffer_size": 8}, n_step=n_step)
     number = FloatBox(ranks="")
     spaces = {"states": states, "epsilon": number, "records": records, "beta": number}

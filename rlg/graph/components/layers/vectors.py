@@ -29,8 +29,7 @@ class Vectors(Component):
                 f"{self.path}: it takes batches, but `inputs` is {inputs}. Give all leaves the "
                 "same ranks: ranks='B'."
             )
-        only = inputs if isinstance(inputs, Box) else None
-        self._is_vector = only is not None and only.kind == "float" and len(only.shape) == 1
+        self._is_vector = is_vector(inputs)
         self._leaves = {
             path: (len(box.shape), None if _is_bits(box) else categories(box))
             for path, box in boxes.items()
@@ -47,6 +46,11 @@ class Vectors(Component):
     def _vector(self, path: Path, x: Tensor) -> Tensor:
         numbers = vector(self.ops, x, *self._leaves[path])
         return numbers / 255.0 if self.ops.dtype_of(x) == "uint8" else numbers
+
+
+def is_vector(space: Space) -> bool:
+    """Whether there is nothing to do."""
+    return isinstance(space, Box) and space.kind == "float" and len(space.shape) == 1
 
 
 def vector(ops: Ops, x: Tensor, axes: int, counts: list[int] | int | None) -> Tensor:

@@ -10,10 +10,10 @@ from rlg.graph import Component, Static, api
 from rlg.graph.components.distributions.joint import at, name_of
 from rlg.graph.components.initializers import InitializerSpec
 from rlg.graph.components.layers.concat import Concat
-from rlg.graph.components.layers.vectors import Vectors
+from rlg.graph.components.layers.vectors import Vectors, is_vector
 from rlg.graph.components.networks.mlp import MLP
 from rlg.graph.components.networks.nature_cnn import NatureCNN
-from rlg.graph.spaces import Box, Space, space_from_spec
+from rlg.graph.spaces import Box, Dict, Space, space_from_spec
 
 # The smallest images that a nature_cnn takes.
 SMALLEST = 36
@@ -41,30 +41,34 @@ class AutoNetwork(Component):
         kernel_init: InitializerSpec | None = None,
         bias_init: InitializerSpec | None = None,
     ) -> None:
-        if observation_space is None:
-            raise ComponentError(
-                "AutoNetwork: observation_space is missing, from which its parts are chosen. Agents "
-                "give it; elsewhere write {type: auto, observation_space: ...}, or name a network."
-            )
-        self.observation_space = space_from_spec(observation_space)
+        known = observation_space is not None
+        self.observation_space = space_from_spec(observation_space) if known else None
         self.units = list(units)
         self.activation = activation
         self.features_dim = features_dim
         self.kernel_init = kernel_init
         self.bias_init = bias_init
-        boxes = self.observation_space.flatten()
+        boxes = {} if self.observation_space is None else self.observation_space.flatten()
         self.paths = list(boxes) if any(map(is_image, boxes.values())) else []
         self.parts = {name_of(path): self._part(boxes[path]) for path in self.paths}
         self.concat = Concat() if len(self.paths) > 1 else None
         self.trunk: Any = None
         if len(self.paths) != 1:
-            self.trunk = MLP(self.units, activation, kernel_init, bias_init)
+            seen = None if self.paths else self.observation_space
+            self.trunk = MLP(self.units, activation, kernel_init, bias_init, seen)
 
     def _part(self, box: Box) -> Component:
         if not is_image(box):
             return Vectors()
         features = self.features_dim if len(self.paths) == 1 else self.features_dim // 2
         return NatureCNN(features, self.kernel_init, self.bias_init)
+
+    def create_variables(self, *, inputs: Space) -> None:
+        if self.observation_space is None:
+            raise ComponentError(
+                f"{self.path}: observation_space is missing, from which it chooses. Agents give "
+                "it; elsewhere write {type: auto, observation_space: ...}, or name another network."
+            )
 
     @api
     def call(self, inputs: Any, update: Static[bool] = False) -> Any:
@@ -82,13 +86,18 @@ def is_image(box: Box) -> bool:
     return box.dtype == "uint8" and len(box.shape) == 3 and min(box.shape[:2]) >= SMALLEST
 
 
-def for_observations(network: Any, observation_space: Space) -> Any:
-    """A network's spec, with the observation space where an `auto` (also in an `lstm`) needs it."""
+def for_observations(network: Any, space: Space) -> Any:
+    """A network's spec with the observation space put in where `auto` and `mlp` want to know it."""
     spec = {"type": network} if isinstance(network, str) else network
     if not isinstance(spec, Mapping):
         return network
-    if spec.get("type") == "auto" and spec.get("observation_space") is None:
-        return {**spec, "observation_space": observation_space}
-    if spec.get("network") is not None:
-        return {**spec, "network": for_observations(spec["network"], observation_space)}
+    wants = spec.get("type") == "auto" or (spec.get("type") == "mlp" and not is_vector(space))
+    if wants and spec.get("observation_space") is None:
+        return {**spec, "observation_space": space}
+    if spec.get("network") is not None:  # The features of an `lstm` or a `gru`.
+        return {**spec, "network": for_observations(spec["network"], space)}
+    parts = spec.get("networks")  # Those of a `multi_input`.
+    if isinstance(parts, Mapping) and isinstance(space, Dict) and parts.keys() <= space.keys():
+        found = {key: for_observations(part, space[key]) for key, part in parts.items()}
+        return {**spec, "networks": found}
     return network

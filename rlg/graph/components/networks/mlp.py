@@ -8,16 +8,17 @@ from typing import Any
 from rlg.graph import Static, api
 from rlg.graph.components.initializers import InitializerSpec
 from rlg.graph.components.layers.dense import Dense
-from rlg.graph.components.layers.vectors import Vectors
+from rlg.graph.components.layers.vectors import Vectors, is_vector
 from rlg.graph.components.networks.stack import Stack
+from rlg.graph.spaces import space_from_spec
 
 
 class MLP(Stack):
-    """Dense layers of `units` each, all with the same activation, over one vector of the inputs.
+    """Dense layers of `units` each, all with the same activation.
 
-    inputs: float [B, F], or any other space that a `vectors` layer makes one of (categories become
-    one-hot, the leaves of Dicts and Tuples stand side by side), also with time; outputs: [B,
-    units[-1]].
+    inputs: float [B, F], also with time; outputs: [B, units[-1]]. With an `observation_space` of
+    anything else, which agents give, a `vectors` layer stands in front: categories become one-hot,
+    the leaves of Dicts and Tuples stand side by side.
     """
 
     def __init__(
@@ -26,15 +27,19 @@ class MLP(Stack):
         activation: str = "relu",
         kernel_init: InitializerSpec | None = None,
         bias_init: InitializerSpec | None = None,
+        observation_space: Any = None,
     ) -> None:
+        space = None if observation_space is None else space_from_spec(observation_space)
         self.units = list(units)
         self.activation = activation
         self.kernel_init = kernel_init
         self.bias_init = bias_init
-        self.vectors = Vectors()
+        self.observation_space = space
+        self.vectors = None if space is None or is_vector(space) else Vectors()
         inits: dict[str, Any] = {"kernel_init": kernel_init, "bias_init": bias_init}
         super().__init__([Dense(n, activation, **inits) for n in self.units])
 
     @api
     def call(self, inputs: Any, update: Static[bool] = False) -> Any:
-        return super().call(self.vectors.call(inputs), update)
+        vectors = inputs if self.vectors is None else self.vectors.call(inputs)
+        return super().call(vectors, update)
