@@ -23,10 +23,9 @@ from rlg.api.phases import BAD_CONFIGURATION, DONE, INTERRUPTED, REWARD_NOT_REAC
 from rlg.api.session import Session
 from rlg.errors import RLGError, SpecError
 from rlg.execution.evaluation import Evaluation, evaluate
-from rlg.tracking.atomic import write_atomically
 from rlg.tracking.checkpoints.store import CheckpointStore
-from rlg.tracking.folder import RunFolder
-from rlg.tracking.status import error_line
+from rlg.tracking.files import write_atomically
+from rlg.tracking.folder import RunFolder, error_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +113,7 @@ def evaluate_run(
 def _config_of(path: Path | str) -> dict[str, Any]:
     folder = RunFolder(path)
     if not folder.status_file.exists():
-        raise SpecError(f"{path}: no run folder. Give the folder that `rlg train` named.")
+        raise SpecError(f"{path}: not a run folder. Give the folder that `rlg train` named.")
     try:
         config = yaml.safe_load(folder.read_config())
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:

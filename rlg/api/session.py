@@ -27,7 +27,7 @@ from rlg.graph.core.component.randomness import key_of
 from rlg.tracking.checkpoints.store import CheckpointStore
 from rlg.tracking.episodes import EpisodeStats
 from rlg.tracking.folder import RunFolder
-from rlg.tracking.metrics import MetricsLog
+from rlg.tracking.metrics import MetricsLog, is_better
 
 
 class _EvaluationStopped(Exception):  # noqa: N818 it is no error
@@ -64,7 +64,9 @@ class Session:
             config["checkpoint"]["interval"],
         )
         self.store = CheckpointStore(folder.checkpoints, keep=config["checkpoint"]["keep"])
-        self.best = CheckpointStore(folder.best, keep=1) if config["checkpoint"]["best"] else None
+        self.best = (
+            CheckpointStore(folder.best, keep=None) if config["checkpoint"]["best"] else None
+        )
         self.log = MetricsLog(folder.path, tensorboard=config["logger"]["tensorboard"])
         self.episodes = EpisodeStats()
         self.last: Evaluation | None = None
@@ -102,7 +104,7 @@ class Session:
         self.last = None if last is None else Evaluation(*map(tuple, last))
         self.store.truncate_after(checkpoint.step)
         if self.best is not None:
-            self.best.truncate_after(checkpoint.step)
+            self.best.truncate_after(checkpoint.step, set_aside=True)
         status = self.folder.resumed(checkpoint.step)
         self.evaluations = {
             "last_evaluation": status.last_evaluation,
@@ -199,11 +201,12 @@ class Session:
         self.last = result
         note = {"step": self.steps, "mean_reward": result.mean_reward}
         changes: dict[str, Any] = {"last_evaluation": note}
-        known = self.folder.status.best_evaluation
-        if known is None or result.mean_reward > known["mean_reward"]:
+        if is_better(result.mean_reward, self.folder.status.best_evaluation):
             changes["best_evaluation"] = note
             if self.best is not None:
                 self.best.save(self.steps, {"model": self.agent.get_model()})
+                # A resume from any checkpoint finds the model that was the best one then.
+                self.best.keep_for(self.store.steps())
         self.evaluations |= changes
         self.log.log(
             self.steps,

@@ -69,7 +69,9 @@ def evaluate(
 
 def check_run(folder: Path) -> None:
     """Refuses a folder without a run."""
-    if not (folder / "config.yaml").is_file() or not (folder / "status.json").is_file():
+    from rlg.tracking.folder import RunFolder
+
+    if missing := RunFolder(folder).missing:
         depths = ("*", "*/*", "*/*/*")  # a sweep, a day, all of outputs or multirun
         found = [path.parent for depth in depths for path in folder.glob(f"{depth}/status.json")]
         newest = max(found, key=lambda path: path.stat().st_mtime, default=None)
@@ -79,7 +81,11 @@ def check_run(folder: Path) -> None:
             if newest is None
             else f"Give one of the {len(found)} runs in it; the newest is {newest}."
         )
-        raise SpecError(f"{folder}: no run folder, it has no config.yaml and status.json. {wanted}")
+        names = " and ".join(missing)
+        raise SpecError(
+            f"{folder}: not a run folder: {names} {'is' if len(missing) == 1 else 'are'} missing. "
+            f"{wanted}"
+        )
 
 
 def _step(name: str | None) -> int | None:

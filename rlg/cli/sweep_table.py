@@ -67,7 +67,7 @@ def _jobs(sweep: Sweep) -> Table:
 
 
 def _over_seeds(groups: list[Group]) -> Table:
-    table = Table(("over seeds", "mean reward", "std", "seeds"), right={"mean reward", "std"})
+    table = Table(("over seeds", "mean reward", "std", "runs"), right={"mean reward", "std"})
     for group in groups:
         done = len(group.rewards)
         table.add(

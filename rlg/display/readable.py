@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+from rlg.tracking.files import size
+
 _STEPS = ((10**9, "G"), (10**6, "M"), (10**3, "k"))
-_UNITS = ("bytes", "kB", "MB", "GB", "TB")
 NONE = "-"
+__all__ = ["NONE", "count", "duration", "rate", "short", "size", "small"]
 
 
 def count(number: int) -> str:
@@ -40,14 +42,6 @@ def duration(seconds: float | None) -> str:
     if days:
         return f"{days}d {hours:02d}:{minutes:02d}:{rest:02d}"
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
-
-
-def size(number: int) -> str:
-    """Bytes, in steps of a thousand as disks are sold: 45.2 MB."""
-    value, unit = float(number), 0
-    while value >= 999.5 and unit < len(_UNITS) - 1:
-        value, unit = value / 1000, unit + 1
-    return f"{value:.0f} {_UNITS[unit]}" if not unit else f"{value:.3g} {_UNITS[unit]}"
 
 
 def small(number: float) -> str:

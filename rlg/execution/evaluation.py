@@ -31,7 +31,8 @@ class Evaluation:
 
     @property
     def std_reward(self) -> float:
-        return float(np.std(self.returns))
+        with np.errstate(invalid="ignore"):  # returns may be infinite
+            return float(np.std(self.returns))
 
     @property
     def mean_length(self) -> float:

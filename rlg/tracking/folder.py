@@ -1,21 +1,74 @@
-"""Run folders: where a run keeps its configuration, status, metrics and checkpoints."""
+"""Run folders: where a run keeps its configuration, status, metrics and checkpoints.
+
+`RunFolder` is the only writer of `status.json`, and writes it only while it holds the folder's
+lock: two processes never take turns in one run's status.
+"""
 
 from __future__ import annotations
 
+import itertools
 import json
+import shutil
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Literal, Self, get_args
 
+from rlg.errors import RLGError
 from rlg.tracking import lock
-from rlg.tracking.atomic import write_atomically
 from rlg.tracking.errors import TrackingError
+from rlg.tracking.files import numbers, to_json, write_atomically
 from rlg.tracking.meta import describe, timestamp
-from rlg.tracking.numbers import plain, strict_json
-from rlg.tracking.status import State, Status, error_line
+from rlg.tracking.metrics import evaluations
 
 INTERRUPTED = 130  # exit code after a signal, once everything is saved
+ATTEMPTS = 1000  # to make a folder whose parent others remove
+State = Literal["running", "done", "failed", "interrupted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """One state of a run. Times are in UTC; `steps` are environment steps."""
+
+    state: State = "running"
+    steps: int = 0
+    updates: int = 0
+    best_evaluation: dict[str, Any] | None = None  # e.g. {"step": 5000, "mean_reward": 487.5}
+    last_evaluation: dict[str, Any] | None = None
+    error: str | None = None
+    exit_code: int | None = None
+    resumed_from: tuple[dict[str, Any], ...] = ()  # {"step": ..., "time": ...} each
+    started: str = ""
+    updated: str = ""
+    finished: str | None = None
+
+    def changed(self, **changes: Any) -> Status:
+        """A copy with these fields and a fresh time; ending a run sets when it finished."""
+        now = timestamp()
+        new = replace(self, **changes, updated=now)
+        if new.state not in get_args(State):
+            options = ", ".join(get_args(State))
+            raise TrackingError(f"Status has no state {new.state!r}; use one of {options}.")
+        return replace(
+            new,
+            started=new.started or now,
+            finished=None if new.state == "running" else new.finished or now,
+        )
+
+    @classmethod
+    def read(cls, path: Path) -> Status:
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+            known = {field.name for field in fields(cls)} & set(content)
+            values = {name: content[name] for name in known}
+            for name in ("last_evaluation", "best_evaluation"):
+                values[name] = numbers(values[name]) if values.get(name) else None
+            return cls(**{**values, "resumed_from": tuple(values.get("resumed_from", ()))})
+        except (OSError, ValueError, TypeError, AttributeError) as error:
+            raise TrackingError(
+                f"{path}: no readable status ({error}). Is it a run folder?"
+            ) from None
 
 
 class RunFolder:
@@ -29,6 +82,7 @@ class RunFolder:
         self.config = self.path / "config.yaml"
         self.meta = self.path / "meta.json"
         self.status_file = self.path / "status.json"
+        self.log = self.path / "run.log"
         self.metrics = self.path / "metrics.jsonl"
         self.progress = self.path / "progress.csv"
         self.tensorboard = self.path / "tb"
@@ -43,17 +97,20 @@ class RunFolder:
         path: Path | str,
         config: str,
         *,
+        unique: bool = False,
         seed: int | None = None,
         command: Sequence[str] | None = None,
         cwd: Path | None = None,
     ) -> Self:
-        """A folder for a new run, made if need be; one that holds a run already is refused.
+        """A locked folder for a new run; one that holds a run already is refused.
 
         Args:
             config: the resolved configuration's text.
+            unique: make a folder that did not exist, under another name if the name is taken;
+                `path` of the result says which.
             cwd: whose git commit to note; by default the working directory.
         """
-        folder = cls(path)
+        folder = cls(claim(Path(path)) if unique else path)
         folder.path.mkdir(parents=True, exist_ok=True)
         folder._lock = lock.FolderLock(folder.path)
         try:
@@ -65,9 +122,9 @@ class RunFolder:
                 )
             folder.checkpoints.mkdir(exist_ok=True)
             write_atomically(folder.config, config)
-            meta = plain(describe(seed=seed, command=command, cwd=cwd))
-            write_atomically(folder.meta, strict_json(meta, indent=2) + "\n")
-            Status().changed().write(folder.status_file)
+            meta = describe(seed=seed, command=command, cwd=cwd)
+            write_atomically(folder.meta, to_json(meta, indent=2) + "\n")
+            folder._write(Status().changed())
         except BaseException:
             folder.close()
             raise
@@ -75,17 +132,44 @@ class RunFolder:
 
     @classmethod
     def open(cls, path: Path | str) -> Self:
-        """An existing run's folder, to go on with it: next load a checkpoint and call `resumed`."""
+        """An existing run's folder, to resume it: next load a checkpoint and call `resumed`."""
         folder = cls(path)
         if not folder.status_file.exists():
             raise TrackingError(
-                f"{folder.path}: no run folder (it has no status.json). Give the folder that "
+                f"{folder.path}: not a run folder: status.json is missing. Give the folder that "
                 "`rlg train` named."
             )
         folder._lock = lock.FolderLock(folder.path)
         return folder
 
+    @classmethod
+    def mark_failed(cls, path: Path | str, error: str, exit_code: int) -> bool:
+        """Notes the failure of a run that has no process any more, or could not begin.
+
+        False if the run has ended already, or another process works on it.
+        """
+        folder = cls(path)
+        if not folder.path.is_dir():
+            return False
+        try:
+            folder._lock = lock.FolderLock(folder.path)
+        except TrackingError:
+            return False
+        try:
+            status = folder.status if folder.status_file.exists() else Status()
+            if status.state not in ("running", "failed"):
+                return False
+            folder._write(status.changed(state="failed", error=error, exit_code=exit_code))
+        finally:
+            folder.close()
+        return True
+
     # -- what is in it ----------------------------------------------------------------------------
+    @property
+    def missing(self) -> list[str]:
+        """Names of the files without which it is not a run's folder."""
+        return [path.name for path in (self.config, self.status_file) if not path.is_file()]
+
     @property
     def status(self) -> Status:
         """As the file says; "running" without an `owner` means that the process was killed."""
@@ -93,7 +177,7 @@ class RunFolder:
 
     @property
     def owner(self) -> int | None:
-        """The process that has locked the folder, if any."""
+        """The process that has locked the folder, if any; 0 if its id is not known."""
         return lock.owner(self.path)
 
     def read_config(self) -> str:
@@ -106,38 +190,50 @@ class RunFolder:
     # -- how the run goes -------------------------------------------------------------------------
     def update(self, **changes: Any) -> Status:
         """Writes these fields of the status, e.g. `steps=1000, last_evaluation={...}`."""
-        if self._lock is None:
-            raise TrackingError(
-                f"{self.path}: opened to look only. Use RunFolder.open to change it."
-            )
-        status = self.status.changed(**changes)
-        status.write(self.status_file)
-        return status
+        return self._write(self.status.changed(**changes))
 
     def resumed(self, step: int) -> Status:
-        """Notes that the run goes on from the checkpoint of this step; what was later is gone."""
+        """Notes that the run resumes from the checkpoint of this step; what was later is gone."""
+        last, best = evaluations(self.metrics, step)
         status = self.status
-        earlier, evaluations = status.resumed_from, {}
-        for name in ("last_evaluation", "best_evaluation"):
-            known = getattr(status, name)
-            evaluations[name] = None if known is None or known["step"] > step else known
         return self.update(
-            **evaluations,
+            last_evaluation=last,
+            best_evaluation=best,
             state="running",
             steps=step,
             error=None,
             exit_code=None,
-            resumed_from=(*earlier, {"step": step, "time": timestamp()}),
+            resumed_from=(*status.resumed_from, {"step": step, "time": timestamp()}),
         )
 
     def finish(self, state: State, *, exit_code: int, error: str | None = None) -> Status:
         return self.update(state=state, exit_code=exit_code, error=error)
 
+    def clear(self) -> None:
+        """Removes what a run left that has nothing to resume from; other files stay."""
+        held = self._lock or lock.FolderLock(self.path)
+        for path in (self.status_file, self.config, self.meta, self.log, self.metrics):
+            path.unlink(missing_ok=True)
+        for path in (self.progress, self.graph, self.graph.with_suffix(".html")):
+            path.unlink(missing_ok=True)
+        for path in (self.tensorboard, self.checkpoints, self.best, self.path / "plans"):
+            shutil.rmtree(path, ignore_errors=True)
+        if self._lock is None:
+            held.release()
+
     def close(self) -> None:
-        """Gives the folder free for others."""
+        """Releases the folder lock."""
         if self._lock is not None:
             self._lock.release()
             self._lock = None
+
+    def _write(self, status: Status) -> Status:
+        if self._lock is None:
+            raise TrackingError(
+                f"{self.path}: opened to look only. Use RunFolder.open to change it."
+            )
+        write_atomically(self.status_file, to_json(asdict(status), indent=2) + "\n")
+        return status
 
     def __enter__(self) -> Self:
         return self
@@ -158,3 +254,33 @@ class RunFolder:
                     self.finish("failed", exit_code=1, error=error_line(error))
         finally:
             self.close()
+
+
+def claim(path: Path) -> Path:
+    """Makes a folder that did not exist: `path`, or `path-2`, `path-3`... if the name is taken.
+
+    Making a folder is one step of the file system, so of any number of processes each gets its own.
+    """
+    for number in itertools.count(1):
+        candidate = path if number == 1 else path.with_name(f"{path.name}-{number}")
+        for attempt in range(ATTEMPTS):
+            try:
+                candidate.parent.mkdir(parents=True, exist_ok=True)
+                candidate.mkdir()
+            except (FileExistsError, FileNotFoundError):
+                if candidate.exists():
+                    break
+                # Somebody may have removed the parent, which was empty, just now.
+                if attempt == ATTEMPTS - 1:
+                    raise
+            else:
+                return candidate
+    raise AssertionError("there are always more numbers")
+
+
+def error_line(error: BaseException) -> str:
+    """An error in one line: its message, with its type where it wasn't written for people."""
+    text = " ".join(str(error).split())
+    if isinstance(error, RLGError):
+        return text
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -53,13 +53,14 @@ class FolderLock:
 
 
 def owner(folder: Path) -> int | None:
-    """The process that uses a folder, if any does."""
+    """The process that uses a folder, if any does; 0 if its id is not known."""
     try:
         file = (folder / NAME).open("rb")
     except FileNotFoundError:
         return None
     with file:
-        return None if _lock(file, folder, fcntl.LOCK_SH) else _written_pid(folder)
+        # The kernel's word counts: a holder writes its id only after it has got the lock.
+        return None if _lock(file, folder, fcntl.LOCK_SH) else _written_pid(folder) or 0
 
 
 def alive(pid: int | None) -> bool:

@@ -6,25 +6,63 @@ start. Values under `time/` depend on the clock, all others repeat bit by bit.
 
 from __future__ import annotations
 
+import csv
+import io
 import json
+import math
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rlg.tracking.atomic import write_atomically
 from rlg.tracking.errors import TrackingError
-from rlg.tracking.numbers import NAMES, plain, strict_json
-from rlg.tracking.table import Table
+from rlg.tracking.files import numbers, to_json, write_atomically
 from rlg.tracking.tensorboard import TensorBoardWriter
 
 if TYPE_CHECKING:
     from rlg.graph.drawing.nodes import GraphNode
 
 Row = dict[str, Any]
+
+
+class Table:
+    """`progress.csv`: the step, then all tags in order; made anew when tags appear."""
+
+    def __init__(self, path: Path, source: Path) -> None:
+        self._path, self._source = path, source
+        self.columns: list[str] = []
+        self.file = self._open()
+        self.rebuild()
+
+    def add(self, row: Row) -> None:
+        """Appends a row, which must be in the source already."""
+        if set(row) <= set(self.columns):
+            self.file.write(self._text([row]))
+            self.file.flush()
+        else:
+            self.rebuild()
+
+    def rebuild(self) -> None:
+        """Replaces the file by what the source says."""
+        self.file.close()
+        rows = read_metrics(self._source) if self._source.exists() else []
+        tags = {tag for row in rows for tag in row} - {"step"}
+        self.columns = ["step", *sorted(tags)]
+        header = [dict(zip(self.columns, self.columns, strict=True))] if tags else []
+        write_atomically(self._path, self._text([*header, *rows]))
+        self.file = self._open()
+
+    def _open(self) -> IO[str]:
+        return self._path.open("a", encoding="utf-8", newline="")
+
+    def _text(self, rows: Iterable[Row]) -> str:
+        """Floats in full; nothing where a row has no value."""
+        text = io.StringIO()
+        csv.DictWriter(text, self.columns, lineterminator="\n").writerows(rows)
+        return text.getvalue()
 
 
 class MetricsLog:
@@ -49,7 +87,7 @@ class MetricsLog:
             return
         row: Row = {"step": int(step)}
         row.update((tag, _number(step, tag, value)) for tag, value in values.items())
-        self._file.write(strict_json(plain(row)) + "\n")
+        self._file.write(to_json(row) + "\n")
         self._file.flush()
         self._table.add(row)
         if (writer := self._events()) is not None:
@@ -115,10 +153,27 @@ class MetricsLog:
 
 def read_metrics(path: Path | str) -> list[Row]:
     """The lines of a `metrics.jsonl` with their numbers; a torn last line is left out."""
-    return [
-        {key: NAMES[value] if isinstance(value, str) else value for key, value in row.items()}
-        for row in map(json.loads, _lines(Path(path)))
+    return [numbers(json.loads(line)) for line in _lines(Path(path))]
+
+
+def evaluations(path: Path, step: int) -> tuple[Row | None, Row | None]:
+    """The last and the best evaluation up to a step, as a run's status notes them."""
+    rows = read_metrics(path) if path.exists() else []
+    notes = [
+        {"step": row["step"], "mean_reward": row["eval/mean_reward"]}
+        for row in rows
+        if "eval/mean_reward" in row and row["step"] <= step
     ]
+    best = None
+    for note in notes:
+        if is_better(note["mean_reward"], best):
+            best = note
+    return (notes[-1] if notes else None), best
+
+
+def is_better(reward: float, best: Mapping[str, Any] | None) -> bool:
+    """Whether a mean reward beats the best evaluation so far; not-a-number never does."""
+    return not math.isnan(reward) and (best is None or not reward <= best["mean_reward"])
 
 
 def _lines(path: Path) -> Iterator[str]:

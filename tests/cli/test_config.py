@@ -190,7 +190,7 @@ def test_a_run_folder_shows_its_configuration_with_changes(rlg, folder):
         (["seed=???"], ["seed", "no value"]),
         (["-m"], ["rlg config"]),
         (["--config-dir", "nowhere"], ["nowhere", "no such folder"]),
-        (["."], ["no run folder"]),
+        (["."], ["not a run folder"]),
     ],
 )
 def test_what_train_refuses_is_refused_here(rlg, words, parts):

@@ -71,8 +71,8 @@ COMPOSITION = {
     "train --config-name nothing": ["--config-name nothing"],
     "trian": ["rlg: error: No such command 'trian'", "Did you mean 'train'?"],
     "resume": ["rlg resume", "folder"],
-    "resume nowhere": ["nowhere", "no run folder"],
-    "eval nowhere": ["nowhere", "no run folder"],
+    "resume nowhere": ["nowhere", "not a run folder"],
+    "eval nowhere": ["nowhere", "not a run folder"],
     "eval nowhere --episodes 0": ["--episodes", "1"],
 }
 

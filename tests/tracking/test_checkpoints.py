@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import hashlib
 import json
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -62,7 +65,7 @@ def test_each_section_has_its_own_file_that_safetensors_reads(tmp_path):
         arrays["weights/agent/policy/kernel"], np.full((2, 3), 7, "float32")
     )
     manifest = json.loads((folder / "manifest.json").read_text())
-    assert (manifest["format"], manifest["step"]) == (1, 7)
+    assert (manifest["format"], manifest["step"]) == (2, 7)
     assert set(manifest["files"]) == set(FILES) - {"manifest.json"}
     assert manifest["sections"]["counters"]["file"] is None
     assert manifest["sections"]["memory"]["file"] == "memory.safetensors"
@@ -221,6 +224,126 @@ def test_fallback_goes_to_the_newest_intact_one_and_reports_the_others(tmp_path)
         store.load(fallback=True)
 
 
+@pytest.mark.parametrize("name", FILES)
+def test_a_read_error_is_no_damage_nothing_older_is_loaded_and_nothing_goes(
+    tmp_path, monkeypatch, name
+):
+    store = filled(tmp_path, 1, 2)
+    opened = Path.open
+
+    def failing(path, *args, **kwargs):
+        if path.name == name and path.parent.name == "step-000000002":
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return opened(path, *args, **kwargs)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "open", failing)
+        with pytest.raises(CheckpointError, match=f"{name}: can't be read .Input/output error"):
+            store.load(fallback=True)
+        assert store.latest() == 2
+        store.save(3, tree(3))
+    assert store.steps() == [1, 2, 3]
+    assert store.load(2).step == 2
+
+
+def test_an_error_of_the_disk_is_told_from_damage(tmp_path):
+    store = filled(tmp_path, 1, 2)
+    manifest = tmp_path / "step-000000002" / "manifest.json"
+    kept = manifest.rename(tmp_path / "kept")
+    manifest.symlink_to("/proc/self/mem")  # its first byte can't be read: EIO
+    with pytest.raises(CheckpointError, match="Input/output error"):
+        store.load(fallback=True)
+    kept.replace(manifest)
+    assert store.load(fallback=True).step == 2
+
+
+def test_what_a_fallback_skips_is_set_aside_and_never_deleted(tmp_path):
+    store = filled(tmp_path, 1, 2, 3, keep=2)
+    flip(tmp_path / "step-000000003" / "memory.safetensors", -1)
+    assert store.load(fallback=True).step == 2
+    store.truncate_after(2)
+    for step in (3, 4, 5, 6):
+        store.save(step, tree(step))
+    assert (store.steps(), (tmp_path / "broken-000000003" / "manifest.json").exists()) == (
+        [5, 6],
+        True,
+    )
+    flip(tmp_path / "step-000000006" / "memory.safetensors", -1)
+    assert store.load(fallback=True).step == 5
+    (tmp_path / "broken-000000006").mkdir()  # an earlier one of the same step
+    store.truncate_after(5)
+    assert (tmp_path / "broken-000000006.2" / "manifest.json").exists()
+
+
+def test_the_future_that_a_resume_discards_can_be_set_aside(tmp_path):
+    store = filled(tmp_path, 10, 20, 30)
+    store.truncate_after(10, set_aside=True)
+    assert store.steps() == [10]
+    assert (tmp_path / "discarded-000000030" / "manifest.json").exists()
+
+
+def test_those_are_kept_that_a_resume_from_one_of_some_steps_needs(tmp_path):
+    store = filled(tmp_path, 10, 20, 30, 40, 50, keep=None)
+    store.keep_for([9, 25, 30, 31])
+    assert store.steps() == [20, 30, 50]
+
+
+# -- big arrays -----------------------------------------------------------------------------------
+def test_a_section_may_be_made_when_its_turn_comes(tmp_path):
+    made = []
+
+    def make(name: str):
+        def section():
+            made.append(name)
+            return {"x": np.full(3, len(made)), "n": len(made)}
+
+        return section
+
+    store = CheckpointStore(tmp_path)
+    store.save(1, {"first": make("first"), "plain": {"x": np.zeros(2)}, "last": make("last")})
+    assert made == ["first", "last"]
+    loaded = store.load().tree
+    assert list(loaded) == ["first", "plain", "last"]
+    np.testing.assert_equal(loaded["last"], {"x": np.full(3, 2), "n": 2})
+
+
+def test_a_stored_section_is_read_into_arrays_that_exist(tmp_path):
+    frames = np.arange(24, dtype="uint8").reshape(4, 6)
+    memory = {"frames": frames, "turned": frames.T, "size": np.array(7), "names": np.array(["ab"])}
+    CheckpointStore(tmp_path).save(1, {"memory": memory, "weights": {"w": np.ones(2)}})
+    loaded = CheckpointStore(tmp_path).load(stored=["memory"])
+    assert list(loaded.tree) == ["weights"]
+    targets = {name: np.zeros_like(array) for name, array in memory.items()}
+    targets["frames"] = np.zeros((6, 4), "uint8").T  # of another layout
+    loaded.read_into("memory", targets)
+    np.testing.assert_equal(targets, memory)
+
+
+@pytest.mark.parametrize(
+    ("targets", "message"),
+    [
+        ({"a": np.zeros(3)}, r"b was saved as float32\[2\] and is missing here"),
+        ({"a": np.zeros(3), "b": np.zeros(2, "f4"), "c": np.zeros(1)}, "c was saved as missing"),
+        ({"a": np.zeros(4), "b": np.zeros(2, "f4")}, r"a was saved as float64\[3\] and is"),
+        ({"a": np.zeros(3), "b": np.zeros(2)}, r"b was saved as float32\[2\] and is float64\[2\]"),
+    ],
+)
+def test_a_stored_section_that_does_not_fit_changes_nothing(tmp_path, targets, message):
+    CheckpointStore(tmp_path).save(1, {"memory": {"a": np.ones(3), "b": np.ones(2, "float32")}})
+    loaded = CheckpointStore(tmp_path).load(stored=["memory"])
+    with pytest.raises(CheckpointError, match=message):
+        loaded.read_into("memory", targets)
+    assert not any(array.any() for array in targets.values())
+
+
+def test_a_changed_byte_of_a_stored_section_is_detected_when_it_is_loaded(tmp_path):
+    store = filled(tmp_path, 1, 2)
+    flip(tmp_path / "step-000000002" / "memory.safetensors", -1)
+    with pytest.raises(CheckpointError, match=r"memory.safetensors: doesn't match its sha256"):
+        store.load(stored=["memory"])
+    assert store.load(stored=["memory"], fallback=True).step == 1
+
+
 def test_a_renamed_checkpoint_is_no_other_step(tmp_path):
     store = filled(tmp_path, 1)
     (tmp_path / "step-000000001").rename(tmp_path / "step-000000002")
@@ -230,8 +353,28 @@ def test_a_renamed_checkpoint_is_no_other_step(tmp_path):
 
 def test_a_future_format_is_refused(tmp_path):
     path = filled(tmp_path, 1).folder / "step-000000001" / "manifest.json"
-    path.write_text(path.read_text().replace('"format": 1', '"format": 2'))
-    with pytest.raises(CheckpointError, match="has format 2, this rlg reads 1"):
+    path.write_text(path.read_text().replace('"format": 2', '"format": 3'))
+    with pytest.raises(CheckpointError, match="has format 3, this rlg reads up to 2"):
+        CheckpointStore(tmp_path).load(fallback=True)
+
+
+def test_checkpoints_of_the_first_format_are_read_and_verified(tmp_path):
+    folder = filled(tmp_path, 1).folder / "step-000000001"
+    manifest = json.loads((folder / "manifest.json").read_text())
+    del manifest["digest"]
+    for name, entry in manifest["files"].items():
+        content = (folder / name).read_bytes()
+        manifest["files"][name] = {
+            "bytes": entry["bytes"],
+            "sha256": hashlib.sha256(content).hexdigest(),
+        }
+    manifest["format"] = 1
+    text = json.dumps(manifest, sort_keys=True)
+    manifest["digest"] = hashlib.sha256(text.encode()).hexdigest()
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    np.testing.assert_equal(CheckpointStore(tmp_path).load().tree, tree(1))
+    flip(folder / "memory.safetensors", -1)
+    with pytest.raises(CheckpointError, match=r"memory.safetensors: doesn't match its sha256"):
         CheckpointStore(tmp_path).load()
 
 
@@ -257,7 +400,7 @@ def test_negative_steps_are_refused(tmp_path):
 
 def test_names_of_checkpoints_are_understood():
     assert (step_of("step-000000123"), step_of("123")) == (123, 123)
-    with pytest.raises(CheckpointError, match="names no checkpoint"):
+    with pytest.raises(CheckpointError, match="does not name a checkpoint"):
         step_of("latest")
 
 

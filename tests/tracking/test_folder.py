@@ -9,9 +9,11 @@ import re
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
-from rlg.tracking import RunFolder, TrackingError
+from rlg.tracking import MetricsLog, RunFolder, TrackingError, lock
+from rlg.tracking.folder import claim
 from rlg.tracking.meta import describe, differences, git_state
 from tests.tracking.processes import run, start
 
@@ -145,6 +147,66 @@ def test_the_status_is_valid_json_whatever_an_evaluation_gave(tmp_path):
     assert content["last_evaluation"] == {"step": 5, "mean_reward": "NaN"}
 
 
+@pytest.mark.parametrize("reward", [math.inf, -math.inf, 487.5, 1e-300, np.float32(0.1)])
+def test_rewards_come_back_as_the_numbers_that_they_were(tmp_path, reward):
+    with RunFolder.create(tmp_path, "") as folder:
+        folder.update(best_evaluation={"step": 5, "mean_reward": reward})
+        folder.update(last_evaluation={"step": 5, "mean_reward": math.nan}, error="NaN")
+        status = folder.status
+    assert status.best_evaluation == {"step": 5, "mean_reward": float(reward)}
+    assert math.isnan(status.last_evaluation["mean_reward"])
+    assert status.error == "NaN"
+
+
+def test_a_resume_keeps_the_evaluations_up_to_its_step(tmp_path):
+    with RunFolder.create(tmp_path, "") as folder:
+        log = MetricsLog(tmp_path, tensorboard=False)
+        rewards = {10: math.nan, 20: 5.0, 30: 5.0, 40: math.nan, 50: 9.0}
+        for step, reward in rewards.items():
+            log.log(step, {"eval/mean_reward": reward})
+            log.log(step, {"train/loss": 0.5})
+        log.close()
+        folder.update(
+            last_evaluation={"step": 50, "mean_reward": 9.0},
+            best_evaluation={"step": 50, "mean_reward": 9.0},
+        )
+    expected = {
+        9: (None, None),
+        10: (10, None),
+        20: (20, (20, 5.0)),  # an evaluation at exactly the checkpoint's step
+        35: (30, (20, 5.0)),
+        49: (40, (20, 5.0)),
+        50: (50, (50, 9.0)),
+    }
+    for step, (last, best) in expected.items():
+        with RunFolder.open(tmp_path) as folder:
+            status = folder.resumed(step)
+        assert (status.last_evaluation or {}).get("step") == last
+        assert status.best_evaluation == (best and {"step": best[0], "mean_reward": best[1]})
+
+
+def test_a_run_that_could_not_begin_is_marked_as_failed_by_who_holds_its_lock_only(tmp_path):
+    assert not RunFolder.mark_failed(tmp_path / "none", "why", 2)
+    assert RunFolder.mark_failed(tmp_path, "why", 2)
+    status = RunFolder(tmp_path).status
+    assert (status.state, status.exit_code, status.error) == ("failed", 2, "why")
+    RunFolder(tmp_path).clear()
+    with RunFolder.create(tmp_path, ""):
+        assert not RunFolder.mark_failed(tmp_path, "why", 2)
+    assert not RunFolder.mark_failed(tmp_path, "why", 2)
+    assert RunFolder(tmp_path).status.state == "done"
+
+
+def test_only_what_a_run_wrote_is_cleared_and_only_without_a_process(tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    with RunFolder.create(tmp_path, ""):
+        with pytest.raises(TrackingError, match="in use"):
+            RunFolder(tmp_path).clear()
+        MetricsLog(tmp_path).close()
+    RunFolder(tmp_path).clear()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".lock", "notes.txt"]
+
+
 def test_unknown_states_are_refused(tmp_path):
     with RunFolder.create(tmp_path, "") as folder:
         with pytest.raises(TrackingError, match="no state 'dead'; use one of running, done"):
@@ -203,6 +265,17 @@ def test_a_folder_in_use_is_refused_with_the_process_named(tmp_path):
         assert folder.owner == os.getpid()
 
 
+def test_a_lock_whose_holder_has_not_written_its_id_yet_is_held(tmp_path):
+    RunFolder.create(tmp_path, "").close()
+    held = lock.FolderLock(tmp_path)
+    (tmp_path / ".lock").write_text("")  # as it is between the kernel's lock and the id
+    assert RunFolder(tmp_path).owner == 0
+    with pytest.raises(TrackingError, match="in use by process unknown"):
+        RunFolder.open(tmp_path)
+    held.release()
+    assert RunFolder(tmp_path).owner is None
+
+
 def test_a_stale_lock_is_taken_over_even_if_its_process_id_is_in_use_again(tmp_path):
     RunFolder.create(tmp_path, "").close()
     for pid in (os.getpid(), os.getppid(), 1):
@@ -242,8 +315,43 @@ def test_a_folder_with_a_run_is_not_overwritten(tmp_path):
     assert RunFolder(tmp_path).owner is None
 
 
+CLAIM = """
+import sys
+from rlg.tracking import RunFolder
+for _ in range(5):
+    folder = RunFolder.create(sys.argv[1], sys.argv[2], unique=True)
+    print(folder.path.name)
+    folder.close()
+"""
+
+
+def test_runs_of_one_name_get_folders_of_their_own_under_any_concurrency(tmp_path):
+    path = tmp_path / "day" / "run"
+    processes = [start(CLAIM, path, f"process: {number}") for number in range(4)]
+    answers = [process.communicate(timeout=50) for process in processes]
+    assert [error for _, error in answers] == [""] * 4
+    names = [name for out, _ in answers for name in out.split()]
+    expected = ["run", *(f"run-{number}" for number in range(2, 21))]
+    assert sorted(names) == sorted(expected)
+    for number, (out, _) in enumerate(answers):
+        for name in out.split():
+            assert RunFolder(path.with_name(name)).read_config() == f"process: {number}"
+
+
+def test_a_name_is_taken_by_any_folder_even_an_empty_one(tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run-2").write_text("a file")
+    assert claim(tmp_path / "run") == tmp_path / "run-3"
+
+
+def test_what_is_missing_of_a_run_folder_is_named(tmp_path):
+    assert RunFolder(tmp_path).missing == ["config.yaml", "status.json"]
+    (tmp_path / "config.yaml").write_text("seed: 0")
+    assert RunFolder(tmp_path).missing == ["status.json"]
+
+
 def test_other_folders_are_not_opened(tmp_path):
-    with pytest.raises(TrackingError, match="no run folder"):
+    with pytest.raises(TrackingError, match=r"not a run folder: status.json is missing"):
         RunFolder.open(tmp_path)
     with pytest.raises(TrackingError, match="no readable status"):
         _ = RunFolder(tmp_path).status

@@ -71,7 +71,7 @@ def in_own_file_system(code: str, *arguments: object) -> str:
 def test_a_write_that_fails_halfway_leaves_what_was_saved(tmp_path, limit):
     message = run(LIMIT, tmp_path / "store", limit).strip()
     assert message.startswith(f"{tmp_path}/store/step-000000002: can't be written: File too large;")
-    assert "it needs 817.8 kB, " in message
+    assert "it needs 818 kB, " in message
     assert message.endswith(
         "are free. Free some space or lower checkpoint.keep; earlier checkpoints are kept."
     )
@@ -82,15 +82,38 @@ def test_a_write_that_fails_halfway_leaves_what_was_saved(tmp_path, limit):
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ("size=1m", "the disk is too full; it needs 1.6 MB, 1.0 MB are free."),
+        ("size=1m", "the disk is too full; it needs 1.62 MB, 1.03 MB are free."),
         # Room for the bytes, but not for another file: found out halfway.
-        ("size=9m,nr_inodes=9", "No space left on device; it needs 1.6 MB, 9.4 MB are free."),
+        ("size=9m,nr_inodes=9", "No space left on device; it needs 1.62 MB, 9.42 MB are free."),
     ],
 )
 def test_a_full_disk_is_named_with_bytes_needed_and_free(tmp_path, options, reason):
     lines = in_own_file_system(TMPFS, tmp_path, options).splitlines()
     start = f"{tmp_path}/step-000000002: can't be written: {reason}"
     assert [line[: len(start)] for line in lines] == [start, start]
+
+
+FIRST = """
+import resource, sys
+import numpy as np
+from rlg.errors import CheckpointError
+from rlg.tracking import CheckpointStore
+
+resource.setrlimit(resource.RLIMIT_FSIZE, (100, resource.RLIM_INFINITY))
+try:
+    CheckpointStore(sys.argv[1]).save(2, {"weights": np.zeros(100)})
+except CheckpointError as error:
+    print(error)
+"""
+
+
+def test_nothing_is_said_of_earlier_checkpoints_where_there_are_none(tmp_path):
+    message = run(FIRST, tmp_path / "store").strip()
+    assert message.endswith("are free. Free some space or lower checkpoint.keep.")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(CheckpointError) as caught:
+        CheckpointStore(tmp_path / "file" / "checkpoints").save(1, {})
+    assert str(caught.value).endswith("can't be written: Not a directory.")
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path):

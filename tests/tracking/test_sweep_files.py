@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,6 @@ from rlg.errors import SpecError
 from rlg.tracking import lock
 from rlg.tracking.errors import TrackingError
 from rlg.tracking.folder import RunFolder
-from rlg.tracking.status import Status
 from rlg.tracking.sweeps.files import Job, Plan, digest_of, is_running, job_folders
 from rlg.tracking.sweeps.rows import Row, read_sweep, state_of
 
@@ -24,8 +24,13 @@ def run(path: Path, *, state: str = "done", reward: float | None = None) -> Path
     with RunFolder.create(path, "seed: 0\n", seed=0) as folder:
         note = None if reward is None else {"step": 10, "mean_reward": reward}
         folder.update(steps=10, last_evaluation=note, best_evaluation=note)
-    folder.status.changed(state=state).write(path / "status.json")
+    set_status(path, state=state)
     return path
+
+
+def set_status(path: Path, **changes) -> None:
+    content = json.loads((path / "status.json").read_text())
+    (path / "status.json").write_text(json.dumps(content | changes))
 
 
 # -- the same configuration -----------------------------------------------------------------------
@@ -87,12 +92,23 @@ def test_a_run_that_ends_while_it_is_looked_at_was_not_killed(tmp_path, monkeypa
     path = run(tmp_path / "0", state="running")
 
     def ends(folder: Path) -> None:
-        path = folder / "status.json"
-        Status.read(path).changed(state="done").write(path)
+        set_status(folder, state="done")
 
     monkeypatch.setattr(lock, "owner", ends)
     state, status = state_of(path)
     assert (state, status.state) == ("done", "done")
+
+
+def test_single_runs_of_several_days_are_no_sweep(tmp_path):
+    for name in ("a", "b"):
+        run(tmp_path / "outputs" / "day" / name, reward=1.0)
+    with pytest.raises(SpecError, match=r"not a sweep's folder. It holds single runs \(2\)"):
+        read_sweep(tmp_path / "outputs")
+    assert len(read_sweep(tmp_path / "outputs" / "day").rows) == 2  # side by side
+    with pytest.raises(SpecError, match=r"not a sweep's folder. Give the one"):
+        read_sweep(tmp_path / "nothing")
+    (tmp_path / "outputs" / "multirun.yaml").write_text("")  # of a sweep by Hydra alone
+    assert len(read_sweep(tmp_path / "outputs").rows) == 2
 
 
 def test_a_sweep_runs_as_long_as_its_folder_is_locked(tmp_path):
@@ -111,10 +127,7 @@ def test_seconds_are_those_of_all_attempts_without_pauses(tmp_path):
         return read_sweep(tmp_path).rows[0].seconds
 
     path = run(tmp_path / "0")
-    status = state_of(path)[1]
-    replace(status, started="2030-01-01T00:00:00Z", updated="2030-01-02T00:00:07Z").write(
-        path / "status.json"
-    )
+    set_status(path, started="2030-01-01T00:00:00Z", updated="2030-01-02T00:00:07Z")
     assert seconds(replace(SEEDS[0], seconds=20.0)) == 20.0
     assert seconds(replace(SEEDS[0], seconds=20.0, attempt="2030-01-02T00:00:02Z")) == 25.0
     assert seconds(SEEDS[0]) == 86_407.0

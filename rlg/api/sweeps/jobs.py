@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -25,17 +24,10 @@ from rlg.api.sweeps.plan import swept_values
 from rlg.api.sweeps.stopping import NamedLines, share_threads, worker_of
 from rlg.display.readable import short
 from rlg.errors import CheckpointError, SpecError
-from rlg.tracking.checkpoints.store import CheckpointStore
+from rlg.tracking.checkpoints.store import BrokenCheckpointError, CheckpointStore
 from rlg.tracking.folder import RunFolder
 from rlg.tracking.sweeps.files import Job, digest_of, seconds_between
 from rlg.tracking.sweeps.rows import DONE, MISSING, RUNNING, config_of, state_of
-
-# What a run writes; other files in its folder are somebody else's.
-FILES = (
-    *("status.json", "config.yaml", "meta.json", "metrics.jsonl", "progress.csv"),
-    *("graph.svg", "graph.html"),
-)
-FOLDERS = ("tb", "checkpoints", "best", "plans")
 
 
 class FolderTakenError(SpecError):
@@ -141,18 +133,10 @@ def run_job(
             outcome = _resumed(job, folder, as_test)
             if outcome is not None:
                 return outcome
-            clear(folder)
+            RunFolder(folder).clear()
         return train(config, folder, command=command, as_test=as_test)
     finally:
         job.ended(time.monotonic() - started).write(folder)
-
-
-def clear(folder: Path) -> None:
-    """Removes the files of a run that has nothing to resume from."""
-    for name in FILES:
-        (folder / name).unlink(missing_ok=True)
-    for name in FOLDERS:
-        shutil.rmtree(folder / name, ignore_errors=True)
 
 
 def _recorded(job: Job, folder: Path, state: str, status: Any) -> Job:
@@ -176,7 +160,7 @@ def _recorded(job: Job, folder: Path, state: str, status: Any) -> Job:
                 f"hydra.sweep.dir: {short(folder)} holds {known.name}, configured differently. "
                 "Choose another folder, or remove it to run it again."
             )
-        clear(folder)
+        RunFolder(folder).clear()
         return job
     seconds = known.seconds
     if known.attempt is not None and status is not None and status.updated:
@@ -206,5 +190,5 @@ def _resumed(job: Job, folder: Path, as_test: bool) -> Outcome | AlreadyDone | N
         return _already_done(job, folder)
     try:
         return resume(folder, as_test=as_test)
-    except CheckpointError:
+    except BrokenCheckpointError:
         return None

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from rlg.errors import SpecError
 from rlg.spelling import suggestion
+from rlg.tracking.folder import Status
 from rlg.tracking.metrics import Row, read_metrics
-from rlg.tracking.status import Status
 from rlg.tracking.sweeps.rows import config_of, differing, flat
 
 Floats = NDArray[np.float64]

@@ -6,23 +6,69 @@ A save writes aside, syncs every file, renames, and only then prunes old ones. A
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from rlg.errors import CheckpointError
-from rlg.tracking.checkpoints.arrays import ArraySection
-from rlg.tracking.checkpoints.loaded import Checkpoint
-from rlg.tracking.checkpoints.manifest import Manifest, broken
-from rlg.tracking.checkpoints.shelf import Shelf
-from rlg.tracking.checkpoints.tree import decode
-from rlg.tracking.checkpoints.writing import STATE, Draft
+from rlg.tracking.checkpoints.arrays import BrokenCheckpointError, StoredArray
+from rlg.tracking.checkpoints.files import Draft, Manifest
+from rlg.tracking.checkpoints.folders import CheckpointFolders
+from rlg.tracking.checkpoints.tree import Array, digest, first_difference
 
 
-class _UnknownSectionError(CheckpointError):
-    """A request that no older checkpoint would fulfil either."""
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A tree as it was saved, with the digest of each section.
+
+    `skipped` has one line for each newer checkpoint that was broken: show it to the user.
+    """
+
+    step: int
+    tree: dict[str, Any]
+    digests: dict[str, str]
+    skipped: tuple[str, ...] = ()
+    stored: dict[str, Any] = field(default_factory=dict)  # sections that are still on disk
+
+    def check(self, section: str, restored: Any) -> None:
+        """Raises unless a restored section is what was saved: verified by digest."""
+        if digest(restored) == self.digests[section]:
+            return
+        difference = first_difference(self.tree[section], restored) or "its digest differs"
+        raise CheckpointError(
+            f"step {self.step}, section {section!r}: restored differently than saved: "
+            f"{difference}. {_OTHER_CONFIGURATION}"
+        )
+
+    def read_into(self, section: str, targets: Mapping[str, Array]) -> None:
+        """Reads a stored section, a dict of arrays, into the memory of arrays that exist.
+
+        Nothing is written unless names, shapes and dtypes all agree.
+        """
+        stored: Mapping[str, StoredArray] = self.stored[section]
+        expected = {name: (array.dtype, array.shape) for name, array in stored.items()}
+        found = {name: (array.dtype, array.shape) for name, array in targets.items()}
+        for name in sorted({*expected, *found}):
+            if expected.get(name) != found.get(name):
+                saved, here = (
+                    f"{entry[0]}{list(entry[1])}" if (entry := side.get(name)) else "missing"
+                    for side in (expected, found)
+                )
+                raise CheckpointError(
+                    f"step {self.step}, section {section!r}: {name} was saved as {saved} and is "
+                    f"{here} here. {_OTHER_CONFIGURATION}"
+                )
+        for name, array in stored.items():
+            array.read_into(targets[name])
+
+
+_OTHER_CONFIGURATION = (
+    "The configuration or the version of a component differs from the saved run's: resume with the "
+    "run's own config.yaml."
+)
+__all__ = ["BrokenCheckpointError", "Checkpoint", "CheckpointStore", "step_of"]
 
 
 class CheckpointStore:
@@ -44,19 +90,23 @@ class CheckpointStore:
         self.folder = Path(folder)
         self.keep = keep
         self.read_only = read_only
-        self._shelf = Shelf(self.folder)
+        self._folders = CheckpointFolders(self.folder)
+        self._broken: set[int] = set()  # as `load` found out
         if not read_only:
-            self._shelf.tidy()
+            self._folders.tidy()
 
     # -- writing ----------------------------------------------------------------------------------
-    def save(self, step: int, tree: Mapping[str, Any]) -> Path:
-        """Writes a tree of arrays and plain values; one of the same step is replaced.
+    def save(self, step: int, sections: Mapping[str, Any]) -> Path:
+        """Writes trees of arrays and plain values; a checkpoint of the same step is replaced.
 
+        Arrays are written straight from their memory. A section may be a function that returns
+        its tree: it is called when its turn comes, and what it returned is dropped after that.
         If the disk is full, earlier checkpoints are all still there. Log the metrics of a step
         before its checkpoint, so that a resumed run finds them.
         """
         self._refuse_if_read_only()
-        path = self._shelf.place(Draft(step, tree))
+        draft = Draft(step, sections)
+        path = self._folders.commit(draft.step, draft.write, draft.nbytes)
         if self.keep is not None:
             self._prune(step, self.keep)
         return path
@@ -67,13 +117,28 @@ class CheckpointStore:
         others = [step for step in complete if step != newest]
         dropped = others[: max(0, len(others) + 1 - keep)]
         oldest = min({newest, *others} - set(dropped))
-        broken_ones = [step for step in self._shelf.steps() if step not in complete]
-        self._shelf.remove([*dropped, *(step for step in broken_ones if step < oldest)])
+        broken = [step for step in self._folders.steps() if step not in complete]
+        self._folders.remove([*dropped, *(step for step in broken if step < oldest)])
 
-    def truncate_after(self, step: int) -> None:
-        """Removes later checkpoints: they belong to a past that a resume from `step` discards."""
+    def keep_for(self, steps: Collection[int]) -> None:
+        """Keeps the newest checkpoint and, for each of `steps`, the newest one up to it."""
         self._refuse_if_read_only()
-        self._shelf.remove([other for other in self._shelf.steps() if other > step])
+        known = self._folders.steps()
+        needed = {max((own for own in known if own <= step), default=-1) for step in steps}
+        self._folders.remove([own for own in known[:-1] if own not in needed])
+
+    def truncate_after(self, step: int, *, set_aside: bool = False) -> None:
+        """Removes later checkpoints: they belong to a past that a resume from `step` discards.
+
+        Those that `load` found broken, or all if asked to, are renamed instead of deleted.
+        """
+        self._refuse_if_read_only()
+        for other in self._folders.steps():
+            if other > step and (set_aside or other in self._broken):
+                kind = "broken" if other in self._broken else "discarded"
+                self._folders.set_aside(other, kind)
+            elif other > step:
+                self._folders.remove([other])
 
     def _refuse_if_read_only(self) -> None:
         if self.read_only:
@@ -81,8 +146,8 @@ class CheckpointStore:
 
     # -- reading ----------------------------------------------------------------------------------
     def steps(self) -> list[int]:
-        """Steps with a complete checkpoint, oldest first; contents aren't read."""
-        return [step for step in self._shelf.steps() if self._is_complete(step)]
+        """Steps whose checkpoint is not known to be broken, oldest first; contents aren't read."""
+        return [step for step in self._folders.steps() if self._is_complete(step)]
 
     def latest(self) -> int | None:
         """The newest complete checkpoint's step."""
@@ -94,16 +159,19 @@ class CheckpointStore:
         *,
         fallback: bool = False,
         sections: Collection[str] | None = None,
+        stored: Collection[str] = (),
     ) -> Checkpoint:
         """Reads and verifies one checkpoint, by default the newest.
 
         Args:
-            fallback: go back to the newest intact one (up to `step`) instead of raising.
+            fallback: where content is provably not what was saved, go back to the newest intact
+                checkpoint (up to `step`). A file that can't be read now is an error all the same.
             sections: read and verify only these, e.g. for an evaluation without the memory.
+            stored: verify these and leave their arrays on disk, for `Checkpoint.read_into`.
         """
-        known = self._shelf.steps()
+        known = self._folders.steps()
         if step is not None and step not in known:
-            have = ", ".join(self._shelf.path(other).name for other in known) or "none"
+            have = ", ".join(self._folders.path(other).name for other in known) or "none"
             raise CheckpointError(
                 f"{self.folder}: no checkpoint of step {step}. There are: {have}."
             )
@@ -114,68 +182,65 @@ class CheckpointStore:
         skipped: list[str] = []
         for candidate in reversed([other for other in known if step is None or other <= step]):
             try:
-                return self._load(candidate, sections, tuple(skipped))
-            except _UnknownSectionError:
-                raise
-            except CheckpointError as error:
-                line = f"{error} {self._way_out(candidate)}"
+                return self._load(candidate, sections, stored, tuple(skipped))
+            except BrokenCheckpointError as error:
                 if not fallback:
-                    raise CheckpointError(line) from None
+                    raise BrokenCheckpointError(f"{error} {self._way_out(candidate)}") from None
+                self._broken.add(candidate)
                 skipped.append(str(error))
-        raise CheckpointError(
+        raise BrokenCheckpointError(
             f"{skipped[0]} No older checkpoint is intact either. Start the run anew."
         )
 
     def _load(
-        self, step: int, sections: Collection[str] | None, skipped: tuple[str, ...]
+        self,
+        step: int,
+        sections: Collection[str] | None,
+        stored: Collection[str],
+        skipped: tuple[str, ...],
     ) -> Checkpoint:
-        path = self._shelf.path(step)
+        path = self._folders.path(step)
         manifest = Manifest.read(path)
         if manifest.step != step:
-            raise broken(path, f"holds step {manifest.step}, its folder was renamed")
-        names = _chosen(path, manifest, sections)
-        files = {str(manifest.sections[name]["file"] or STATE) for name in names}
-        manifest.check_content(path, files | {STATE})
-        try:
-            values = json.loads((path / STATE).read_text(encoding="utf-8"))
-            tree = {name: _read(path, manifest, name, values[name]) for name in names}
-        except OSError as error:
-            raise broken(path, f"can't be read ({error.strerror})") from None
-        digests = {name: manifest.sections[name]["digest"] for name in names}
-        return Checkpoint(step, tree, digests, skipped)
+            raise BrokenCheckpointError(
+                f"{path}: holds step {manifest.step}, its folder was renamed."
+            )
+        unknown = sorted(set(sections or ()) - set(manifest.sections))
+        if unknown:
+            have = ", ".join(manifest.sections)
+            raise CheckpointError(f"{path}: has no section {unknown[0]!r}. It has: {have}.")
+        names = [name for name in manifest.sections if sections is None or name in sections]
+        found = manifest.read_sections(path, names, stored)
+        return Checkpoint(
+            step,
+            {name: value for name, value in found.items() if name not in stored},
+            {name: manifest.sections[name]["digest"] for name in names},
+            skipped,
+            {name: value for name, value in found.items() if name in stored},
+        )
 
     def _is_complete(self, step: int) -> bool:
-        path = self._shelf.path(step)
+        path = self._folders.path(step)
         try:
             Manifest.read(path).check_sizes(path)
-        except CheckpointError:
+        except BrokenCheckpointError:
             return False
+        except CheckpointError:
+            pass  # it can't be read now, or by this version: nothing is proven
         return True
 
     def _way_out(self, step: int) -> str:
         before = max((other for other in self.steps() if other < step), default=None)
         if before is None:
             return "There is none before it: start the run anew."
-        return f"Resume from the one before: --checkpoint {self._shelf.path(before).name}"
+        return f"Resume from the one before: --checkpoint {self._folders.path(before).name}"
 
 
 def step_of(name: str) -> int:
     """The step in a checkpoint's name: step-000000123, or just 123."""
     found = re.fullmatch(r"(?:step-)?(\d+)", name)
     if found is None:
-        raise CheckpointError(f"{name!r} names no checkpoint. Write it as step-000000123, or 123.")
+        raise CheckpointError(
+            f"{name!r} does not name a checkpoint. Write it as step-000000123, or 123."
+        )
     return int(found.group(1))
-
-
-def _chosen(path: Path, manifest: Manifest, sections: Collection[str] | None) -> list[str]:
-    unknown = sorted(set(sections or ()) - set(manifest.sections))
-    if unknown:
-        have = ", ".join(manifest.sections)
-        raise _UnknownSectionError(f"{path}: has no section {unknown[0]!r}. It has: {have}.")
-    return [name for name in manifest.sections if sections is None or name in sections]
-
-
-def _read(path: Path, manifest: Manifest, section: str, value: Any) -> Any:
-    name = manifest.sections[section]["file"]
-    arrays = ArraySection() if name is None else ArraySection.load(path / name)
-    return decode(value, arrays.fetch)

@@ -80,7 +80,7 @@ def _checked(array: Array, path: Path) -> Array:
     return np.asarray(array)
 
 
-def decode(value: Any, fetch: Callable[[Any], Array]) -> Any:
+def decode(value: Any, fetch: Callable[[Any], Any]) -> Any:
     """The tree of some JSON; `fetch` returns the array of a reference."""
     if isinstance(value, list):
         return [decode(inner, fetch) for inner in value]
@@ -106,13 +106,33 @@ def _scalar(content: list[str]) -> Any:
 
 def digest(value: Any) -> str:
     """A sha256 of a tree's content, whatever the order of its keys and the layout of its arrays."""
-    encoded = encode(value, lambda _, array: _array_digest(array))
-    return hashlib.sha256(json.dumps(encoded, sort_keys=True).encode()).hexdigest()
+    arrays: list[Array] = []
+
+    def keep(_: Path, array: Array) -> int:
+        arrays.append(array)
+        return len(arrays) - 1
+
+    def described(key: int) -> list[Any]:
+        array = arrays[key]
+        content = hashlib.sha256(as_bytes(array).data).hexdigest()
+        return [array.dtype.str, list(array.shape), content]
+
+    return digest_of_encoded(encode(value, keep), described)
 
 
-def _array_digest(array: Array) -> list[Any]:
-    content = hashlib.sha256(as_bytes(array).data).hexdigest()
-    return [array.dtype.str, list(array.shape), content]
+def digest_of_encoded(encoded: Any, described: Callable[[Any], list[Any]]) -> str:
+    """The digest of a tree by its JSON; `described` gives dtype, shape and sha256 of an array."""
+
+    def resolved(value: Any) -> Any:
+        if isinstance(value, list):
+            return [resolved(inner) for inner in value]
+        if not isinstance(value, dict):
+            return value
+        if "$array" in value:
+            return {"$array": described(value["$array"])}
+        return {key: resolved(inner) for key, inner in value.items()}
+
+    return hashlib.sha256(json.dumps(resolved(encoded), sort_keys=True).encode()).hexdigest()
 
 
 def as_bytes(array: Array) -> NDArray[np.uint8]:

@@ -18,8 +18,8 @@ from typing import Any, Self
 from rlg import __version__
 from rlg.errors import SpecError
 from rlg.tracking import lock
-from rlg.tracking.atomic import write_atomically
 from rlg.tracking.errors import TrackingError
+from rlg.tracking.files import write_atomically
 from rlg.tracking.meta import timestamp
 
 SWEEP, JOB, STOP = "sweep.json", "job.json", ".stop"

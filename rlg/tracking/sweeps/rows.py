@@ -15,8 +15,9 @@ import yaml
 
 from rlg.errors import SpecError
 from rlg.tracking import lock
-from rlg.tracking.status import Status
+from rlg.tracking.folder import Status
 from rlg.tracking.sweeps.files import (
+    JOB,
     SWEEP,
     Job,
     Plan,
@@ -90,11 +91,16 @@ class Sweep:
 def read_sweep(folder: Path) -> Sweep:
     """What a sweep's folder says."""
     folders = job_folders(folder) if folder.is_dir() else []
-    if not folders and not is_sweep(folder):
-        raise SpecError(
-            f"{folder}: no sweep's folder. Give the one that `rlg train -m` named, such as "
-            "multirun/2030-01-31/12-00-00."
-        )
+    if not is_sweep(folder) and not any((path / JOB).is_file() for path in folders):
+        # Without a record: runs side by side that somebody started one by one. Those of several
+        # days are no group.
+        single, folders = folders, [path for path in folders if path.parent == folder]
+        if not folders:
+            runs = f"It holds single runs ({len(single)}): rlg plot {folder}. " if single else ""
+            raise SpecError(
+                f"{folder}: not a sweep's folder. {runs}Give the one that `rlg train -m` named, "
+                "such as multirun/2030-01-31/12-00-00."
+            )
     plan = Plan.read(folder) if (folder / SWEEP).is_file() else None
     running = is_running(folder)
     jobs = {} if plan is None else {folder / job.folder: job for job in plan.jobs}
