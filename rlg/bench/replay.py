@@ -88,8 +88,8 @@ def make_ours(memory: Any, space: Dict, backend: str, capacity: int) -> GraphExe
     executor = make_executor(backend)
     numbers = FloatBox()
     spaces = {"records": space, "priorities": numbers, "td_errors": numbers}
-    rows, beta = IntBox(capacity), FloatBox(0.0, 1.0, ranks="")
-    executor.build(memory, {**spaces, "rows": rows, "beta": beta})
+    keys, beta = IntBox(), FloatBox(0.0, 1.0, ranks="")
+    executor.build(memory, {**spaces, "keys": keys, "beta": beta})
     return executor
 
 

@@ -48,7 +48,7 @@ def memory(backend, given):
     spaces = {
         "records": Dict(rewards=FloatBox()),
         "priorities": FloatBox(),
-        "rows": IntBox(),
+        "keys": IntBox(),
         "td_errors": FloatBox(),
         "beta": FloatBox(ranks=""),
     }

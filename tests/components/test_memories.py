@@ -129,7 +129,7 @@ def test_records_come_out_with_the_bounds_that_they_went_in_with(memory, api):
     stacks = Box((2, 3), "uint8", low=0, high=200)
     space = Dict(states=stacks, next_states=stacks, actions=IntBox(5), terminals=BoolBox())
     names = {p.name for m in memory.api_methods().values() for p in m.parameters}
-    given = {"rows": IntBox(), "td_errors": FloatBox()}
+    given = {"keys": IntBox(), "td_errors": FloatBox()}
     executor = ComponentTest(
         memory, {"records": space, **{n: s for n, s in given.items() if n in names}}
     ).executor

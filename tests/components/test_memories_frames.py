@@ -29,7 +29,7 @@ def made(backend="numpy", capacity=60, num_envs=3, records=RECORDS, **options):
         "env_ids": IntBox(),
         "priorities": FloatBox(),
         "td_errors": FloatBox(),
-        "rows": IntBox(),
+        "keys": IntBox(),
         "beta": FloatBox(ranks=""),
     }
     return ComponentTest(FrameReplay(capacity, num_envs, **options), spaces, backend)
@@ -136,6 +136,22 @@ def test_an_update_does_not_bring_back_what_was_overwritten():
         test.call("insert", envs.records())
         test.call("update", old, np.ones(50, "float32"))
         check(test, envs, 50)
+
+
+def test_errors_of_overwritten_transitions_do_not_hit_their_successors(backend):
+    test, envs = made(backend, capacity=15, alpha=1.0, epsilon=1e-9), Envs(3)
+    for _ in range(4):
+        test.call("insert", envs.records(), np.ones(3, "float32"))
+    _, old, _ = test.call("sample", 50)
+    assert test.call("update", old, np.ones(50, "float32")) == 0
+    for _ in range(12):
+        test.call("insert", envs.records(), np.ones(3, "float32"))
+    before = test.read("tree/sums")
+    assert test.call("update", old, np.full(50, 9.0, "float32")) == 50
+    np.testing.assert_array_equal(test.read("tree/sums"), before)
+    _, new, _ = test.call("sample", 50)
+    assert test.call("update", new, np.full(50, 9.0, "float32")) == 0
+    assert test.read("tree/sums")[1] > before[1]
 
 
 def test_a_restored_memory_goes_on_exactly(backend):

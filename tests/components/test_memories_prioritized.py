@@ -26,7 +26,7 @@ SPACES = {
     "records": RECORDS,
     "priorities": FloatBox(),
     "td_errors": FloatBox(),
-    "rows": IntBox(),
+    "keys": IntBox(),
     "beta": FloatBox(ranks=""),
 }
 
@@ -86,6 +86,44 @@ def test_of_equal_rows_the_last_update_stays_and_rows_without_a_record_stay_empt
     test.call("insert", records(0, 2))
     test.call("update", [1, 0, 1, 5], np.float32([9, 3, 2, 7]))
     np.testing.assert_allclose(leaves(test), [3, 2, 0, 0, 0, 0, 0, 0], rtol=1e-6)
+
+
+def test_errors_that_arrive_after_their_record_was_overwritten_are_ignored(backend):
+    test = made(backend, capacity=3, alpha=1.0, epsilon=1e-9)
+    test.call("insert", records(0, 3))
+    assert test.call("update", [0, 1, 2], np.float32([5, 6, 7])) == 0
+    test.call("insert", records(3, 2), np.float32([1, 2]))  # Rows 0 and 1 are others' now.
+    _, keys, _ = test.call("sample", 60)
+    assert set(keys.tolist()) == {3, 4, 2}
+    assert test.call("update", [0, 2, 1, 4], np.float32([90, 4, 99, 3])) == 2
+    np.testing.assert_allclose(leaves(test)[:3], [1, 3, 4], rtol=1e-6)
+    assert test.read("max_priority") == 7
+    for first in (5, 6, 7, 8):
+        test.call("insert", records(first, 1), np.float32([1]))
+    assert test.call("update", [0, 1, 2, 3, 4, 5], np.full(6, 50.0, "float32")) == 6
+    np.testing.assert_allclose(leaves(test)[:3], [1, 1, 1], rtol=1e-6)
+    assert test.read("max_priority") == 7
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        ([0, 4, 0], [1, 9, 2]),  # The stale one comes last.
+        ([4, 1, 4], [1, 3, 2]),  # A stale one of the same row stands between equal keys.
+        ([1, 4, 2], [1, 9, 3]),
+        ([5, 0, 1], [1, 1, 9]),
+    ],
+)
+def test_stale_keys_leave_the_others_of_the_same_call_alone(keys, expected):
+    test = made("numpy", capacity=3, alpha=1.0, epsilon=1e-9)
+    test.call("insert", records(0, 3), np.float32([1, 1, 2]))
+    test.call("insert", records(3, 2), np.float32([1, 1]))
+    if 5 in keys:
+        test.call("insert", records(5, 1), np.float32([1]))
+    errors = {4: [9.0, 3.0], 2: [3.0], 5: [9.0]}
+    given = [errors[k].pop(0) if k in errors else 77.0 for k in keys]
+    test.call("update", keys, np.float32(given))
+    np.testing.assert_allclose(leaves(test)[:3], expected, rtol=1e-6)
 
 
 def test_td_errors_that_are_no_numbers_count_as_the_largest_so_far(backend):

@@ -15,7 +15,7 @@ TRANSITIONS = Dict(
 PRIORITIES = {
     "priorities": NUMBERS,
     "td_errors": NUMBERS,
-    "rows": IntBox(4),
+    "keys": IntBox(4),
     "beta": FloatBox(0.0, 1.0, ranks=""),
 }
 
@@ -29,6 +29,7 @@ MEMORIES: list[Golden] = [
             "prefixes": FloatBox(0.0, 1.0),
             "start": IntBox(5),
             "stop": IntBox(5),
+            "chosen": BoolBox(),
         },
         [
             ("set", {}),

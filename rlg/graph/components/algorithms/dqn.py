@@ -70,10 +70,10 @@ class DQN(Component):
         if not self.is_prioritized:
             records, *_ = self.memory.sample(n)
             return self.update_from(records, None, learning_rate)
-        records, rows, weights = self.memory.sample(n, beta)
+        records, keys, weights = self.memory.sample(n, beta)
         loss, td_errors = self.update_from(records, weights, learning_rate)
         # Priorities are plain TD errors: weights belong to the loss alone.
-        self.memory.update(rows, self.priorities(td_errors))
+        self.memory.update(keys, self.priorities(td_errors))
         return loss, td_errors
 
     @api

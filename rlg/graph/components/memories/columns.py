@@ -22,8 +22,13 @@ def records_space(memory: Any) -> Space:
 
 
 def sampled_spaces(memory: Any) -> tuple[Space, None]:
-    """The same for records with one thing beside them, rows or weights."""
+    """The same for records with their rows beside them."""
     return memory._space, None
+
+
+def weighted_spaces(memory: Any) -> tuple[Space, None, None]:
+    """The same for records with keys and weights beside them."""
+    return memory._space, None, None
 
 
 class Columns(Component):

@@ -14,7 +14,7 @@ import numpy as np
 
 from rlg.errors import ComponentError, SpaceError
 from rlg.graph import Size, Tensor, api, graph_fn
-from rlg.graph.components.memories.columns import bytes_of, check_free, sampled_spaces
+from rlg.graph.components.memories.columns import bytes_of, check_free, weighted_spaces
 from rlg.graph.components.memories.prioritized import Prioritized
 from rlg.graph.components.memories.priority_tree import PriorityTree
 from rlg.graph.spaces import Box, Dict, Space
@@ -85,7 +85,15 @@ class FrameReplay(Prioritized):
                 "`terminals` (BoolBox()); use prioritized_replay for other records."
             )
         flat = [name for name, box in boxes.items() if not isinstance(box, Box) or box.ranks != "B"]
-        taken = {"frames", "ages", "heads", "resets", "tree", "max_priority"} & boxes.keys()
+        taken = {
+            "frames",
+            "ages",
+            "heads",
+            "resets",
+            "tree",
+            "max_priority",
+            "generations",
+        } & boxes.keys()
         if flat or taken:
             raise SpaceError(
                 f"{self.path}: `records` has the keys {', '.join([*flat, *sorted(taken)])}, which "
@@ -103,10 +111,9 @@ class FrameReplay(Prioritized):
 
     @api
     def sample(self, n: Size, beta: Any = None) -> Any:
-        """Records with both stacks, rows, and importance weights as in prioritized replay."""
+        """Records with both stacks, keys, and importance weights as in prioritized replay."""
         rows, priorities = self.tree.draw(n)
-        records, weights = self.read(rows, priorities, self.tree.least(), beta)
-        return records, rows, weights
+        return self.read(rows, priorities, self.tree.least(), beta)
 
     @api
     def size(self) -> Any:
@@ -152,6 +159,7 @@ class FrameReplay(Prioritized):
         ops.scatter_rows(self._ages, next_rows, ops.minimum(ages + 1, 0 * ages + (stack - 1)))
         for name, column in self._others.items():
             ops.scatter_rows(column, rows, records[name])
+        self._renew(rows)
         ended = records["terminals"]
         if "truncations" in self._others:
             ended = ops.logical_or(ended, records["truncations"])
@@ -169,11 +177,11 @@ class FrameReplay(Prioritized):
         zeros = 0.0 * ops.cast(lost, "float64")
         return ops.concat([lost, rows], 0), ops.concat([zeros, ops.cast(leaves, "float64")], 0)
 
-    @graph_fn(bounds=sampled_spaces)
+    @graph_fn(bounds=weighted_spaces)
     def read(
         self, rows: Tensor, priorities: Tensor, least: Tensor, beta: Tensor | None = None
-    ) -> tuple[Tensor, Tensor]:
-        """Records and weights."""
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Records, keys and weights."""
         ops, stack, length = self.ops, self._stack, self._length
         steps = ops.constant(np.arange(1 - stack, 2), "int64")  # [k + 1]
         envs, places = ops.expand_dims(rows // length, -1), ops.expand_dims(rows % length, -1)
@@ -185,4 +193,4 @@ class FrameReplay(Prioritized):
         records = {name: ops.take_rows(column, rows) for name, column in self._others.items()}
         records["states"] = ops.transpose(images[:, :-1], axes)
         records["next_states"] = ops.transpose(images[:, 1:], axes)
-        return records, self._weights(priorities, least, beta)
+        return records, self._keys(rows), self._weights(priorities, least, beta)

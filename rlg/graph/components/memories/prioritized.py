@@ -6,18 +6,21 @@ from typing import Any
 
 from rlg.errors import ComponentError
 from rlg.graph import Component, Size, Tensor, api, graph_fn
-from rlg.graph.components.memories.columns import Columns, sampled_spaces
+from rlg.graph.components.memories.columns import Columns, weighted_spaces
 from rlg.graph.components.memories.priority_tree import PriorityTree
 from rlg.graph.spaces import Space
 
 
 class Prioritized(Component):
-    """What memories with priorities share: (|td| + epsilon)^alpha in a tree.
+    """What memories with priorities share: (|td| + epsilon)^alpha in a tree, and keys of records.
 
-    The largest priority so far is kept in units of TD errors: alpha is applied once.
+    The largest priority so far is kept in units of TD errors: alpha is applied once. A record's key
+    is its row + buffer_size * generation, which counts how often the row was overwritten: errors
+    that arrive late don't hit a newer record.
     """
 
     on_host = True
+    buffer_size: int
     alpha: float
     beta: float
     epsilon: float
@@ -30,11 +33,35 @@ class Prioritized(Component):
                 "give no negative ones, and an epsilon above 0: a priority of 0 is never sampled."
             )
         self._max_priority = self.variable("max_priority", value=1.0)
+        rows = (self.buffer_size,)
+        self._generations = self.variable("generations", rows, dtype="int64", value=-1)
 
     @api
-    def update(self, rows: Any, td_errors: Any) -> None:
-        """Sets the priorities of sampled records anew; of equal rows the last one wins."""
-        self.tree.update(rows, self.raised(td_errors))
+    def update(self, keys: Any, td_errors: Any) -> Any:
+        """Sets the priorities of sampled records anew; of equal keys the last one wins.
+
+        Returns how many keys were stale, of records that are gone: these are ignored.
+        """
+        rows, td_errors, fresh, stale = self.current(keys, td_errors)
+        self.tree.update(rows, self.raised(td_errors), fresh)
+        return stale
+
+    @graph_fn
+    def current(self, keys: Tensor, td_errors: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Rows, errors (0 of stale keys), which keys are those of the records there, the others."""
+        ops = self.ops
+        rows = keys % self.buffer_size
+        fresh = ops.equal(self._keys(rows), keys)
+        stale = ops.sum(ops.cast(ops.logical_not(fresh), "int64"))
+        return rows, ops.where(fresh, td_errors, ops.zeros_like(td_errors)), fresh, stale
+
+    def _keys(self, rows: Tensor) -> Tensor:
+        return rows + self.buffer_size * self.ops.take_rows(self._generations, rows)
+
+    def _renew(self, rows: Tensor) -> None:
+        """New records are in these rows."""
+        ops = self.ops
+        ops.scatter_rows(self._generations, rows, ops.take_rows(self._generations, rows) + 1)
 
     @graph_fn
     def newest(self, rows: Tensor) -> Tensor:
@@ -66,13 +93,13 @@ def has_priorities(memory: Component) -> bool:
 class PrioritizedReplay(Columns, Prioritized):
     """Samples records in proportion to (|td| + epsilon)^alpha: Schaul et al. (2016).
 
-    records: any nested space with a batch rank; priorities, td_errors: [B], of any sign; rows:
-    int64 [n], sorted; weights: float32 [n], and the largest of the whole memory is 1. New records
+    records: any nested space with a batch rank; priorities, td_errors: [B], of any sign; keys:
+    int64 [n], by row; weights: float32 [n], and the largest of the whole memory is 1. New records
     get the largest priority so far. Draws are stratified: deal them out to replicas by stride.
     """
 
     on_host = True
-    counters = ("index", "size", "max_priority", "tree")
+    counters = ("index", "size", "max_priority", "generations", "tree")
 
     def __init__(
         self,
@@ -100,19 +127,21 @@ class PrioritizedReplay(Columns, Prioritized):
 
     @api
     def sample(self, n: Size, beta: Any = None) -> Any:
-        """Records, rows and importance weights (N * P(i))^-beta over their largest."""
+        """Records, keys and importance weights (N * P(i))^-beta over their largest."""
         rows, priorities = self.tree.draw(n)
-        records, weights = self.read(rows, priorities, self.tree.least(), beta)
-        return records, rows, weights
+        return self.read(rows, priorities, self.tree.least(), beta)
 
     @graph_fn
     def place(self, records: Tensor) -> Tensor:
         """Writes records and returns their rows."""
-        return self._write(records)
+        rows = self._write(records)
+        self._renew(rows)
+        return rows
 
-    @graph_fn(bounds=sampled_spaces)
+    @graph_fn(bounds=weighted_spaces)
     def read(
         self, rows: Tensor, priorities: Tensor, least: Tensor, beta: Tensor | None = None
-    ) -> tuple[Tensor, Tensor]:
-        """Records and weights."""
-        return self._gather(self._columns, rows), self._weights(priorities, least, beta)
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Records, keys and weights."""
+        weights = self._weights(priorities, least, beta)
+        return self._gather(self._columns, rows), self._keys(rows), weights

@@ -36,11 +36,36 @@ class PriorityTree(Component):
 
     @api
     @graph_fn
-    def update(self, rows: Tensor, priorities: Tensor) -> None:
-        """Overwrites the priorities of rows that have one; those without stay without."""
+    def update(self, rows: Tensor, priorities: Tensor, chosen: Tensor | None = None) -> None:
+        """Overwrites the priorities of rows that have one; those without stay without.
+
+        chosen: bool [B], where it is False nothing happens.
+        """
         ops = self.ops
         values = ops.cast(priorities, "float64")
-        ops.priority_set(self._sums, self._mins, rows, values, True)
+        if chosen is None:
+            ops.priority_set(self._sums, self._mins, rows, values, True)
+            return
+        ops.cond(
+            ops.all(chosen),
+            lambda: ops.priority_set(self._sums, self._mins, rows, values, True),
+            lambda: ops.priority_set(
+                self._sums, self._mins, *self._without(rows, values, chosen), True
+            ),
+        )
+
+    def _without(self, rows: Tensor, values: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor]:
+        """Repeats the last chosen entry in place of each that is not: sizes stay as they are.
+
+        The last one wins among equal rows, so repeating it changes nothing; where none is chosen,
+        the first row gets what it has.
+        """
+        ops = self.ops
+        last = ops.argmax(ops.where(chosen, 1 + ops.arange(ops.batch_size(rows)), 0 * rows), 0)
+        row = ops.take_rows(rows, last)
+        now = ops.take_rows(self._sums, row + self.leaves)
+        value = ops.where(ops.any(chosen), ops.take_rows(values, last), now)
+        return ops.where(chosen, rows, row), ops.where(chosen, values, value)
 
     @api
     @graph_fn
