@@ -89,7 +89,8 @@ def resume(
         expectation = Expectation.of(config) if as_test else None
     newest = CheckpointStore(RunFolder(path).checkpoints, read_only=True).latest()
     step = checkpoint if checkpoint is not None else newest
-    if step is not None and step >= config["total_timesteps"]:
+    is_done = RunFolder(path).status.state == "done"
+    if is_done and step is not None and step >= config["total_timesteps"]:
         raise SpecError(
             f"{path}: the run is at step {step} of {config['total_timesteps']} already. Raise the "
             "budget to go on: total_timesteps=..."

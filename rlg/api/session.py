@@ -134,7 +134,7 @@ class Session:
         """Whether the budget is used up, or the reward to stop at is reached."""
         goal = self.config["evaluation"].get("stop_at")
         reached = goal is not None and self.last is not None and self.last.mean_reward >= goal
-        return self.steps >= self.total or reached
+        return self._through >= self.total or reached
 
     def run(self, interruption: Any) -> None:
         """Iterates until the budget is used up or the user asks to stop; saves at the end."""

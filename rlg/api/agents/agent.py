@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlg.backends.executor import GraphExecutor, make_executor
-from rlg.errors import ExecutionError
+from rlg.errors import CheckpointError, ExecutionError
 from rlg.execution.cadence import Cadence
 from rlg.execution.recurrent_state import RecurrentState
 from rlg.execution.roles import Role
@@ -271,10 +271,24 @@ class Agent:
 
     def set_state(self, state: Mapping[str, Any]) -> None:
         """Puts back what `get_state` returned; without `memory` the replay data starts empty."""
-        self.executor.set_weights({**state["model"], **state.get("memory", {})})
+        variables = {**state["model"], **state.get("memory", {})}
+        self._refuse_other_variables(variables, with_memory="memory" in state)
+        self.executor.set_weights(variables)
         self.set_streams(state["streams"])
         self.clock = Clock(**state["learner"]["clock"])
         self.stored = int(state["learner"]["stored"]) if "memory" in state else 0
+
+    def _refuse_other_variables(self, given: Mapping[str, Any], *, with_memory: bool) -> None:
+        """A column that nobody restores would be zeros, and learning silently wrong."""
+        known = self.executor.builder.binding.variables
+        wanted = {p for p in known if with_memory or not self._is_experience(p)}
+        for what, paths in (("lacks", wanted - given.keys()), ("also has", given.keys() - wanted)):
+            if paths:
+                raise CheckpointError(
+                    f"the saved state {what} {', '.join(sorted(paths))}: it belongs to another "
+                    "agent, network or memory. Resume with the run's own configuration, or start a "
+                    "new run."
+                )
 
     def _read(self, wanted: Any) -> dict[str, Any]:
         variables = self.executor.builder.binding.variables

@@ -32,6 +32,7 @@ from rlg.graph.spaces import Space
 TOP: Arguments = {
     "seed": Argument(int, 0),
     "total_timesteps": Argument(int, 50_000),
+    "schedule_timesteps": Argument(int | None, None),
     "plugins": Argument(list[str], []),
 }
 # Sections that are component specs and reach the agent's constructor.
@@ -66,6 +67,7 @@ def validate(config: Mapping[str, Any], *, loads_backend: bool = True) -> dict[s
     return {
         "seed": top["seed"],
         "total_timesteps": top["total_timesteps"],
+        "schedule_timesteps": top["schedule_timesteps"],
         "agent": agent,
         "env": env,
         **parts,

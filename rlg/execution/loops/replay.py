@@ -21,6 +21,7 @@ class ReplayLoop:
         self.cadence = cadence
         self.clock = clock
         self._wait = cadence.starts  # steps that fill an empty memory
+        self._results: list[LearnResult] = []  # of a round that is not complete yet
 
     def start(self) -> None:
         self.pool.start()
@@ -31,15 +32,15 @@ class ReplayLoop:
         # Updates that a stop left over come before new samples.
         if not self._due():
             self._sample(iteration)
-        results: list[LearnResult] = []
         while due := self._due():
-            results.append(self.trainer.learn(self.clock))
+            self._results.append(self.trainer.learn(self.clock))
             self.clock = self.clock.after(updates=1)
             if due > 1 and stop():
                 iteration.is_complete = False
-                break
-        iteration.train = {f"train/{k}": v for k, v in mean_metrics(results).items()}
-        if results and iteration.is_complete:
+                return iteration
+        if self._results:
+            iteration.train = {f"train/{k}": v for k, v in mean_metrics(self._results).items()}
+            self._results = []
             self._publish()
         return iteration
 
@@ -62,13 +63,18 @@ class ReplayLoop:
         return {
             **self.trainer.get_state(memory=memory),
             **self.pool.get_state(),
-            "counters": {"clock": asdict(self.clock), "cadence": asdict(self.cadence)},
+            "counters": {
+                "clock": asdict(self.clock),
+                "cadence": asdict(self.cadence),
+                "results": [dict(result.metrics) for result in self._results],
+            },
         }
 
     def set_state(self, state: Mapping[str, Any], horizon: int | None = None) -> None:
         counters = state["counters"]
         saved = Clock(**counters["clock"])
         self.clock = saved if horizon is None else Clock(saved.steps, saved.updates, horizon)
+        self._results = [LearnResult(metrics) for metrics in counters["results"]]
         before = Cadence(**counters["cadence"])
         if "memory" not in state:
             # An empty memory is filled before it is learnt from.

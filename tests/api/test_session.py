@@ -1,0 +1,257 @@
+"""What a session promises beyond exactness: goals, horizons, stops, strict state, engines."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+
+import numpy as np
+import pytest
+
+from rlg.api import session
+from rlg.api.agents.dqn import DQNAgent
+from rlg.api.agents.factory import ConfiguredAgents
+from rlg.api.config.validate import validate
+from rlg.api.run import resume, train
+from rlg.errors import CheckpointError, ExecutionError, SpecError
+from rlg.execution.evaluation import Evaluation
+from rlg.tracking.folder import RunFolder
+from rlg.tracking.metrics import read_metrics
+from tests.api.runs import config, course, killed
+
+
+def short(**changes):
+    return config(total_timesteps=512, **{"evaluation": {"interval": 0, "episodes": 2}, **changes})
+
+
+# -- state is strict ------------------------------------------------------------------------------
+def test_a_resume_with_other_records_is_refused_and_the_run_stays_as_it_was(tmp_path):
+    train(short(), tmp_path)
+    expected = course(tmp_path)
+    changed = {"agent": {**short()["agent"], "n_step": 3}, "total_timesteps": 1024}
+    with pytest.raises(CheckpointError, match=r"lacks agent/memory/discounts: .* Resume with"):
+        resume(tmp_path, changes=changed)
+    assert course(tmp_path) == expected
+
+
+def test_entries_that_nothing_takes_are_refused(tmp_path):
+    settings = short()
+    settings["agent"]["n_step"] = 3
+    train(settings, tmp_path)
+    changed = {"agent": {**settings["agent"], "n_step": 1}, "total_timesteps": 1024}
+    with pytest.raises(CheckpointError, match="also has agent/memory/discounts"):
+        resume(tmp_path, changes=changed)
+
+
+def test_a_model_that_does_not_arrive_is_noticed(tmp_path, monkeypatch):
+    train(short(), tmp_path)
+    restore = DQNAgent.set_state
+
+    def careless(self, state):
+        restore(self, state)
+        path = next(p for p in state["model"] if p.endswith("kernel"))
+        self.executor.set_weights({path: state["model"][path] * 0.5})
+
+    monkeypatch.setattr(DQNAgent, "set_state", careless)
+    with pytest.raises(CheckpointError, match="model"):
+        resume(tmp_path, changes={"total_timesteps": 1024})
+
+
+# -- schedules ------------------------------------------------------------------------------------
+def scheduled(**changes):
+    rate = {"type": "linear", "initial": 1e-3, "final": 0.0}
+    return short(optimizer={"type": "adam", "learning_rate": rate}, **changes)
+
+
+def test_a_larger_budget_does_not_rewind_schedules(tmp_path):
+    train(scheduled(), tmp_path)
+    resume(tmp_path, changes={"total_timesteps": 1024})
+    rates = [row["train/learning_rate"] for row in read_metrics(tmp_path / "metrics.jsonl")[1:]]
+    assert rates == sorted(rates, reverse=True)
+    assert rates[-1] == 0.0
+
+
+def test_a_horizon_that_is_given_by_name_counts(tmp_path):
+    train(scheduled(schedule_timesteps=1024), tmp_path)
+    last = read_metrics(tmp_path / "metrics.jsonl")[-1]
+    assert 5e-4 <= last["train/learning_rate"] < 6.2e-4
+    assert last["rollout/exploration_rate"] == pytest.approx(0.05)
+
+
+# -- stopping -------------------------------------------------------------------------------------
+def test_a_run_that_was_stopped_between_two_updates_goes_on_exactly(tmp_path, monkeypatch):
+    settings = config("torch", total_timesteps=1024)
+    train(settings, tmp_path / "whole")
+    learn, calls = DQNAgent.learn, []
+
+    def interrupting(self, batch, clock):
+        calls.append(clock)
+        if len(calls) in (35, 190):  # In the middle of a round of 8, once with its own evaluation.
+            os.kill(os.getpid(), signal.SIGINT)
+        return learn(self, batch, clock)
+
+    monkeypatch.setattr(DQNAgent, "learn", interrupting)
+    stopped = train(settings, tmp_path / "stopped")
+    assert (stopped.exit_code, stopped.updates) == (130, 35)
+    again = resume(tmp_path / "stopped")
+    assert (again.exit_code, again.updates) == (130, 190)
+    monkeypatch.undo()
+    resume(tmp_path / "stopped")
+    assert course(tmp_path / "stopped") == course(tmp_path / "whole")
+
+
+def test_a_stop_in_the_last_round_can_be_resumed_too(tmp_path, monkeypatch):
+    settings = short()
+    train(settings, tmp_path / "whole")
+    learn = DQNAgent.learn
+
+    def interrupting(self, batch, clock):
+        if clock.steps == 512:
+            os.kill(os.getpid(), signal.SIGINT)
+        return learn(self, batch, clock)
+
+    monkeypatch.setattr(DQNAgent, "learn", interrupting)
+    stopped = train(settings, tmp_path / "stopped")
+    assert (stopped.exit_code, stopped.steps) == (130, 512)
+    monkeypatch.undo()
+    assert resume(tmp_path / "stopped").exit_code == 0
+    assert course(tmp_path / "stopped") == course(tmp_path / "whole")
+
+
+# -- goals ----------------------------------------------------------------------------------------
+def judged(monkeypatch, *rewards):
+    """Evaluations with these results, one after the other, the last one again and again."""
+    left = list(rewards)
+
+    def play(agent, env, episodes, seed, after_step=None):
+        value = left.pop(0) if len(left) > 1 else left[0]
+        return Evaluation((value,) * episodes, (1,) * episodes)
+
+    monkeypatch.setattr(session, "evaluate", play)
+
+
+def goal(stop_at):
+    evaluation = {"interval": 128, "episodes": 2, "stop_at": stop_at}
+    return config(total_timesteps=1024, evaluation=evaluation)
+
+
+@pytest.mark.parametrize(("stop_at", "steps"), [(30.0, 384), (30.001, 1024)])
+def test_a_run_stops_where_the_goal_is_reached_exactly(tmp_path, monkeypatch, stop_at, steps):
+    judged(monkeypatch, 10.0, 20.0, 30.0)
+    assert train(goal(stop_at), tmp_path).steps == steps
+
+
+def test_a_goal_that_was_reached_before_a_kill_is_still_reached_after_it(tmp_path, monkeypatch):
+    judged(monkeypatch, 40.0)
+    outcome = train(goal(30.0), tmp_path)
+    # As a kill behind its last checkpoint would have left it.
+    RunFolder(tmp_path).status_file.write_text(
+        RunFolder(tmp_path).status_file.read_text().replace('"done"', '"running"')
+    )
+    assert resume(tmp_path).steps == outcome.steps == 128
+
+
+def test_evaluations_that_are_no_numbers_are_reported_and_never_the_best(tmp_path, monkeypatch):
+    judged(monkeypatch, math.nan, 5.0, math.inf, -math.inf, math.nan, 7.0)
+    settings = goal(None)
+    train(settings, tmp_path)
+    best = RunFolder(tmp_path).status.best_evaluation
+    assert best is not None
+    assert best["mean_reward"] == 7.0
+    shown = [
+        row["eval/mean_reward"]
+        for row in read_metrics(tmp_path / "metrics.jsonl")
+        if "eval/mean_reward" in row
+    ]
+    assert len(shown) == 8
+
+
+def test_a_loss_that_is_no_number_ends_the_run(tmp_path):
+    settings = short(optimizer={"type": "sgd", "learning_rate": 1e30})
+    with pytest.raises(ExecutionError, match=r"train/loss is .* Lower optimizer.learning_rate"):
+        train(settings, tmp_path)
+
+
+# -- engines and roles ----------------------------------------------------------------------------
+def losses(folder):
+    return [
+        row["train/loss"] for row in read_metrics(folder / "metrics.jsonl") if "train/loss" in row
+    ]
+
+
+@pytest.mark.parametrize("backend", ["torch", "tf"])
+def test_acting_on_numpy_beside_a_learner_gives_the_same_run(tmp_path, backend):
+    train(config(backend, total_timesteps=1024), tmp_path / "one")
+    other = {"type": "local", "actor_backend": "numpy"}
+    train(config(backend, total_timesteps=1024, executor=other), tmp_path / "two")
+    np.testing.assert_allclose(losses(tmp_path / "two"), losses(tmp_path / "one"), rtol=1e-3)
+
+
+def test_a_run_with_a_sampler_thread_that_is_killed_goes_on_exactly(tmp_path):
+    settings = config("torch", total_timesteps=1536, executor={"type": "threads"})
+    train(settings, tmp_path / "whole")
+    killed(settings, tmp_path / "killed", 512)
+    resume(tmp_path / "killed")
+    assert course(tmp_path / "killed") == course(tmp_path / "whole")
+
+
+@pytest.mark.parametrize(("first", "second"), [("threads", "local"), ("local", "threads")])
+def test_a_checkpoint_moves_between_engines(tmp_path, first, second):
+    train(short(executor={"type": first}), tmp_path)
+    changes = {"executor": {"type": second}, "total_timesteps": 1024}
+    outcome = resume(tmp_path, changes=changes)
+    assert (outcome.resumed_at, outcome.steps) == (512, 1024)
+    assert outcome.updates == (1024 - 64 + 32) // 32 * 8
+
+
+def test_an_actor_holds_no_memory_target_or_optimizer():
+    actor = ConfiguredAgents(validate(config())).make("actor")
+    paths = list(actor.executor.builder.binding.variables)
+    assert paths
+    assert all(path.startswith("agent/policy/") for path in paths)
+    learner = ConfiguredAgents(validate(config())).make("learner")
+    known = {path.split("/")[1] for path in learner.executor.builder.binding.variables}
+    assert known == {"policy", "target_policy", "memory", "optimizer"}
+
+
+def test_an_engine_without_the_agents_loop_is_refused_with_those_that_have_it(monkeypatch):
+    monkeypatch.setattr(DQNAgent, "loops", ("dreams",))
+    with pytest.raises(SpecError, match="local offers the loops replay, batches, but agent dqn"):
+        ConfiguredAgents(validate(config()))
+
+
+def test_the_memory_of_a_checkpoint_is_read_only_where_it_is_kept(tmp_path, monkeypatch):
+    made = ConfiguredAgents(validate(config())).make("actor", "learner")
+    read, seen = type(made.executor).read, []
+    variables = {id(i.variable): p for p, i in made.executor.builder.binding.variables.items()}
+
+    def noting(self, variable):
+        seen.append(variables[id(variable)])
+        return read(self, variable)
+
+    monkeypatch.setattr(type(made.executor), "read", noting)
+    assert "memory" not in made.get_state(memory=False)
+    made.get_model()
+    assert seen
+    assert not [path for path in seen if path.startswith("agent/memory/")]
+
+
+def test_the_target_is_synced_by_whole_intervals_after_a_resume_before_learning_starts(tmp_path):
+    settings = short(checkpoint={"interval": 128, "keep": None, "memory": True})
+    settings["agent"] |= {"learning_starts": 256, "target_update_interval": 100}
+    train(settings, tmp_path)
+    expected = course(tmp_path)
+    assert resume(tmp_path, checkpoint=128).resumed_at == 128
+    assert course(tmp_path) == expected
+
+
+def test_a_built_agent_is_not_pickled_with_its_variables():
+    import pickle
+
+    factory = ConfiguredAgents(validate(config()))
+    assert len(pickle.dumps(factory)) < 4000
+    with pytest.raises(ExecutionError, match="Pickle its factory or its weights"):
+        pickle.dumps(factory.make("actor"))
+    again = pickle.loads(pickle.dumps(factory)).make("actor")
+    assert again.executor.builder.roots[0].path == "agent"

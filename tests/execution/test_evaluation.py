@@ -1,0 +1,72 @@
+"""Evaluations: an equal share of episodes per environment, and nothing of the actor changes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+from rlg.api.agents.agent import BuildOptions
+from rlg.api.agents.dqn import DQNAgent
+from rlg.envs import make_env
+from rlg.envs.registry import register_env
+from rlg.execution.evaluation import evaluate
+from rlg.graph.spaces import FloatBox
+from tests.execution.parts import Noting
+
+
+class Uneven(gymnasium.Env[Any, Any]):
+    """Episodes last 1 or 7 steps, by their seeds; the reward is 1 per step."""
+
+    observation_space = spaces.Box(0.0, 1.0, (1,), np.float32)
+    action_space = spaces.Discrete(2)
+    made = 0
+
+    def __init__(self) -> None:
+        self.length = 1 if type(self).made % 2 else 7
+        type(self).made += 1
+        self.steps = 0
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.steps = 0
+        return np.zeros(1, np.float32), {}
+
+    def step(self, action):
+        self.steps += 1
+        return np.zeros(1, np.float32), 1.0, False, self.steps >= self.length, {}
+
+
+register_env("uneven", Uneven)
+
+
+def test_short_episodes_do_not_count_more_often_than_long_ones():
+    result = evaluate(Noting(), {"name": "uneven", "num_envs": 3}, 40, seed=0)
+    assert len(result.returns) == 40
+    assert sorted(set(result.returns)) == [1.0, 7.0]
+    assert result.returns.count(1.0) == result.returns.count(7.0) == 20
+
+
+def test_actors_are_asked_without_exploration_and_reset_after_time_limits():
+    actor = Noting(FloatBox(shape=(1,)))
+    evaluate(actor, {"name": "uneven"}, 2, seed=0)
+    assert not any(call["explore"] for call in actor.calls)
+    resets = np.array([call["resets"] for call in actor.calls])
+    assert resets[0].all()
+    short = int(np.argmax(resets[1]))
+    assert resets[:, short].all()
+    assert not resets[1:, 1 - short].any()
+
+
+def test_an_evaluation_changes_neither_streams_nor_variables():
+    with make_env("cartpole", num_envs=1) as env:
+        agent = DQNAgent(env.observation_space, env.action_space, network="mlp")
+    agent.build(BuildOptions("numpy"), ["actor"])
+    before = agent.get_state()
+    evaluate(agent, {"name": "cartpole"}, 2, seed=1)
+    after = agent.get_state()
+    assert after["streams"] == before["streams"]
+    for path, value in before["model"].items():
+        np.testing.assert_array_equal(after["model"][path], value)

@@ -1,0 +1,134 @@
+"""Samplers: every number of a segment is the one that the environments showed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rlg.execution.adders import Segments, Sequences, Steps, Windows
+from rlg.execution.engines.threads import ThreadPool
+from rlg.execution.sampling import SteppingSampler
+from rlg.execution.types import Clock, Weights
+from rlg.graph.spaces import FloatBox
+from tests.execution.parts import Noting, Numbered, numbers
+
+
+def sampler(lengths=(3, 2), steps=4, adder=None, actor=None):
+    made = SteppingSampler(Numbered(lengths), actor or Noting(), adder or Segments(), steps)
+    made.start()
+    return made
+
+
+def test_a_segment_holds_what_the_environments_showed_in_order():
+    made = sampler()
+    first, second = made.collect(Clock()), made.collect(Clock())
+    np.testing.assert_array_equal(numbers(first), [[0, 1000], [1, 1001], [2, 1100], [100, 1101]])
+    np.testing.assert_array_equal(first.rewards, numbers(first))
+    np.testing.assert_array_equal(first.last_states[:, 0], [101, 1200])
+    np.testing.assert_array_equal(numbers(second)[0], first.last_states[:, 0])
+    np.testing.assert_array_equal(first.columns["number"], [[1, 1], [2, 2], [3, 3], [4, 4]])
+    assert first.steps == 8
+
+
+def test_what_followed_an_end_is_the_true_last_observation_not_the_next_episode():
+    segment = sampler().collect(Clock())
+    # Environment 0 ends after its third step, environment 1 after its second and fourth.
+    np.testing.assert_array_equal(
+        segment.next_states()[..., 0], [[1, 1001], [2, 1002], [3, 1101], [101, 1102]]
+    )
+    np.testing.assert_array_equal(segment.final_states[:, 0], [1002, 3, 1102])
+    np.testing.assert_array_equal(segment.ends, [[1, 2, 3], [1, 0, 1]])
+
+
+def test_terminals_and_truncations_are_told_apart():
+    segment = sampler().collect(Clock())
+    np.testing.assert_array_equal(np.argwhere(segment.terminals), [[2, 0]])
+    np.testing.assert_array_equal(np.argwhere(segment.truncations), [[1, 1], [3, 1]])
+
+
+def test_episodes_that_ended_are_reported_once():
+    made = sampler()
+    assert made.collect(Clock()).lengths == [2, 3, 2]
+    assert made.collect(Clock()).lengths == [3, 2, 2]
+
+
+def test_segments_keep_their_numbers_when_more_is_sampled():
+    made = sampler()
+    first = made.collect(Clock())
+    before = numbers(first).copy()
+    made.collect(Clock())
+    np.testing.assert_array_equal(numbers(first), before)
+
+
+def test_a_recurrent_state_begins_anew_after_terminals_and_after_truncations():
+    actor = Noting(FloatBox(shape=(1,)))
+    made = sampler(actor=actor)
+    segment = made.collect(Clock())
+    np.testing.assert_array_equal(
+        segment.resets, [[True, True], [False, False], [False, True], [True, False]]
+    )
+    # The state counts the steps of the episode before the one at hand.
+    states = [np.where(c["resets"], 0.0, c["state"][:, 0]) for c in actor.calls]
+    np.testing.assert_array_equal(states, [[0, 0], [1, 1], [2, 0], [0, 1]])
+    np.testing.assert_array_equal(made.collect(Clock()).resets[0], [False, True])
+
+
+@pytest.mark.parametrize("adder", [lambda: Windows(3), lambda: Sequences(3), Steps, Segments])
+@pytest.mark.parametrize("recurrent", [False, True])
+def test_a_restored_sampler_samples_what_the_first_one_would_have(adder, recurrent):
+    space = FloatBox(shape=(1,)) if recurrent else None
+    made = sampler(adder=adder(), actor=Noting(space))
+    made.sample(Clock())
+    state = made.get_state()
+    expected = made.sample(Clock())
+    other = SteppingSampler(Numbered((3, 2)), Noting(space), adder(), 4)
+    other.set_state(state)
+    found = other.sample(Clock())
+    np.testing.assert_array_equal(numbers(found[0]), numbers(expected[0]))
+    np.testing.assert_array_equal(found[0].columns["number"], expected[0].columns["number"])
+    assert [batch.size for batch in found[1]] == [batch.size for batch in expected[1]]
+    for mine, theirs in zip(found[1], expected[1], strict=True):
+        for name in theirs.records.keys() - {"segment"}:
+            np.testing.assert_array_equal(mine.records[name], theirs.records[name], name)
+
+
+# -- the thread ------------------------------------------------------------------------------------
+def test_the_thread_is_one_round_ahead_and_acts_by_the_weights_published_before():
+    made = sampler()
+    pool = ThreadPool(made)
+    pool.publish(Weights(0, {}))
+    versions, firsts = [], []
+    for round_ in range(4):
+        ((segment, _),) = pool.ready(Clock())
+        versions.append(segment.version)
+        firsts.append(float(numbers(segment)[0, 0]))
+        pool.publish(Weights(round_ + 1, {}))
+    pool.close()
+    # Round 1 started before anything was learnt from round 0.
+    assert versions == [0, 0, 1, 2]
+    assert firsts == [0.0, 101.0, 202.0, 400.0]
+    assert made.env.closed
+
+
+def test_a_round_under_way_is_part_of_the_threads_state():
+    pool, other = ThreadPool(sampler()), ThreadPool(sampler())
+    pool.ready(Clock())
+    state = pool.get_state()
+    expected = [numbers(pool.ready(Clock())[0][0]) for _ in range(2)]
+    other.set_state(state)
+    found = [numbers(other.ready(Clock())[0][0]) for _ in range(2)]
+    np.testing.assert_array_equal(found, expected)
+    pool.close()
+    other.close()
+
+
+def test_an_environment_that_fails_in_the_thread_fails_the_run():
+    made = sampler()
+    pool = ThreadPool(made)
+    pool.ready(Clock())
+    pool.get_state()  # The round under way is done.
+    made.env.step = None
+    pool.ready(Clock())
+    with pytest.raises(TypeError):
+        pool.ready(Clock())
+    pool.close()
