@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import signal
 
@@ -150,21 +149,6 @@ def test_a_goal_that_was_reached_before_a_kill_is_still_reached_after_it(tmp_pat
         RunFolder(tmp_path).status_file.read_text().replace('"done"', '"running"')
     )
     assert resume(tmp_path).steps == outcome.steps == 128
-
-
-def test_evaluations_that_are_no_numbers_are_reported_and_never_the_best(tmp_path, monkeypatch):
-    judged(monkeypatch, math.nan, 5.0, math.inf, -math.inf, math.nan, 7.0)
-    settings = goal(None)
-    train(settings, tmp_path)
-    best = RunFolder(tmp_path).status.best_evaluation
-    assert best is not None
-    assert best["mean_reward"] == 7.0
-    shown = [
-        row["eval/mean_reward"]
-        for row in read_metrics(tmp_path / "metrics.jsonl")
-        if "eval/mean_reward" in row
-    ]
-    assert len(shown) == 8
 
 
 def test_a_loss_that_is_no_number_ends_the_run(tmp_path):
