@@ -90,8 +90,11 @@ class Session:
 
     def resume(self, step: int | None = None) -> tuple[int, tuple[str, ...]]:
         """Goes on from a checkpoint; gives its step and what was wrong with newer ones."""
-        checkpoint = self.store.load(step, fallback=step is None)
+        checkpoint = self.store.load(step, fallback=step is None, stored=["memory"])
         tree = checkpoint.tree
+        if "memory" in checkpoint.stored:
+            tree["memory"] = self.agent.records()
+            checkpoint.read_into("memory", tree["memory"])
         self.loop.set_state(tree, self.horizon)
         # A restore that silently failed is worse than none: compare what arrived.
         checkpoint.check("model", self.agent.get_model())
@@ -231,8 +234,10 @@ class Session:
             "through": self._through,
             "last": None if self.last is None else [self.last.returns, self.last.lengths],
         }
-        state = self.loop.get_state(memory=self.config["checkpoint"]["memory"])
-        self.store.save(self.steps, {**state, "session": session})
+        sections = {**self.loop.get_state(memory=False), "session": session}
+        if self.config["checkpoint"]["memory"]:
+            sections["memory"] = self.agent.records
+        self.store.save(self.steps, sections)
         self._saved_at = (self.steps, self.updates)
         self.folder.update(steps=self.steps, updates=self.updates)
 

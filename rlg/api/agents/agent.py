@@ -290,6 +290,20 @@ class Agent:
                     "new run."
                 )
 
+    def records(self) -> dict[str, NDArray[Any]]:
+        """The replay data: where it is on the host its own arrays, which change with the memory.
+
+        A checkpoint is saved from them and read into them, so that a large memory exists once.
+        """
+        variables = self.executor.builder.binding.variables
+        return {
+            path: info.variable
+            if isinstance(info.variable, np.ndarray)
+            else self.executor.read(info.variable)
+            for path, info in variables.items()
+            if self._is_experience(path)
+        }
+
     def _read(self, wanted: Any) -> dict[str, Any]:
         variables = self.executor.builder.binding.variables
         return {p: self.executor.read(i.variable) for p, i in variables.items() if wanted(p)}

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from rlg.errors import CheckpointError
 from rlg.tracking.checkpoints.tree import Array, as_bytes
 
-CHUNK = 2**22  # bytes
+CHUNK = 2**20  # bytes
 DTYPES = {
     np.dtype(name): code
     for name, code in {
