@@ -1,11 +1,19 @@
-"""The folders of new runs and sweeps: nobody else's, and none left behind by a refused one."""
+"""Folders of runs and sweeps.
+
+A new run's folder is nobody else's, and a refused run leaves none. An old run's configuration is
+read here, and nowhere else: it may name modules to import, which is code of whoever wrote it.
+"""
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 from rlg.api.phases import BAD_CONFIGURATION, exit_code_of
 from rlg.display.readable import short
@@ -14,6 +22,7 @@ from rlg.tracking.errors import TrackingError
 from rlg.tracking.folder import RunFolder, claim, error_line
 
 RUN_DIR = "hydra.run.dir"
+TRUST = "RLG_TRUST_PLUGINS"
 
 
 @contextmanager
@@ -68,3 +77,53 @@ def _remove(folder: Path) -> None:
     with suppress(OSError):
         folder.parent.rmdir()
         folder.parent.parent.rmdir()
+
+
+# -- runs that are there ---------------------------------------------------------------------------
+def run_config(
+    path: Path | str, *, imports_plugins: bool = False, trust_plugins: bool = False
+) -> dict[str, Any]:
+    """The configuration of a run, as its folder has it.
+
+    A folder from elsewhere runs code by the plugins that it names: what `imports_plugins` needs
+    the user's word, `trust_plugins` or the environment variable RLG_TRUST_PLUGINS=1.
+    """
+    check_run(Path(path))
+    file = RunFolder(path).config
+    try:
+        config = yaml.safe_load(RunFolder(path).read_config())
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise SpecError(f"{file}: it can't be read: {' '.join(str(error).split())}") from None
+    if not isinstance(config, dict):
+        raise SpecError(f"{file}: it holds no configuration. Is it a run folder?")
+    if imports_plugins and not trust_plugins:
+        refuse_plugins(config.get("plugins"), str(file))
+    return config
+
+
+def refuse_plugins(names: Any, where: str) -> None:
+    """Raises if there are any, unless the user trusts all folders."""
+    if names and os.environ.get(TRUST) not in ("1", "true", "yes"):
+        shown = ", ".join(map(str, names)) if isinstance(names, list) else names
+        raise SpecError(
+            f"{where}: it imports the plugins {shown}, which run code. If you trust this folder, "
+            f"add --trust-plugins, or set {TRUST}=1 for all folders."
+        )
+
+
+def check_run(folder: Path) -> None:
+    """Refuses a folder without a run; if there are runs below it, names one of them."""
+    missing = RunFolder(folder).missing
+    if not missing:
+        return
+    depths = ("*", "*/*", "*/*/*")  # a sweep, a day, all of outputs or multirun
+    found = [path.parent for depth in depths for path in folder.glob(f"{depth}/status.json")]
+    newest = max(found, key=lambda path: path.stat().st_mtime, default=None)
+    wanted = (
+        "Give the folder that `rlg train` named, such as "
+        "outputs/2030-01-31/12-00-00_dqn_cartpole_s0."
+        if newest is None
+        else f"Give one of the {len(found)} runs in it; the newest is {newest}."
+    )
+    verb = "is" if len(missing) == 1 else "are"
+    raise SpecError(f"{folder}: not a run folder: {' and '.join(missing)} {verb} missing. {wanted}")

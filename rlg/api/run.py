@@ -17,15 +17,24 @@ import yaml
 
 from rlg.api.config.validate import validate
 from rlg.api.expectation import Budget, Expectation, Verdict
+from rlg.api.folders import run_config
 from rlg.api.interruption import Interruption
 from rlg.api.loading import load_agent
 from rlg.api.phases import BAD_CONFIGURATION, DONE, INTERRUPTED, REWARD_NOT_REACHED, phase
 from rlg.api.session import Session
-from rlg.errors import RLGError, SpecError
+from rlg.errors import CheckpointError, ExecutionError, RLGError, SpecError
 from rlg.execution.evaluation import Evaluation, evaluate
-from rlg.tracking.checkpoints.store import CheckpointStore
+from rlg.graph.core.component.randomness import key_of
+from rlg.spelling import leaves
+from rlg.tracking.checkpoints.store import BrokenCheckpointError, CheckpointStore
 from rlg.tracking.files import write_atomically
 from rlg.tracking.folder import RunFolder, error_line
+
+# Sections and keys that no checkpoint depends on.
+FREE = (
+    *("total_timesteps", "schedule_timesteps", "backend", "executor", "expected", "plugins"),
+    *("logger", "evaluation", "checkpoint"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +72,8 @@ def train(
     with phase("preparing"):
         checked = validate(config)
         expectation = Expectation.of(checked) if as_test else None
+    # Noted, so that a resume with a larger budget doesn't stretch schedules that have run out.
+    checked["schedule_timesteps"] = checked["schedule_timesteps"] or checked["total_timesteps"]
     text = yaml.safe_dump(checked, sort_keys=False)
     with (
         RunFolder.create(path, text, seed=checked["seed"], command=command) as folder,
@@ -79,13 +90,16 @@ def resume(
     checkpoint: int | None = None,
     changes: Mapping[str, Any] | None = None,
     as_test: bool = False,
+    trust_plugins: bool = False,
 ) -> Outcome:
-    """Goes on with a run from its newest intact checkpoint, or from the one of a given step.
+    """Resumes a run from its newest intact checkpoint, or from the one of a given step.
 
     `changes` overwrite top-level keys of the run's configuration: another backend, a larger budget.
     """
     with phase("preparing"):
-        config = validate({**_config_of(path), **(changes or {})})
+        before = run_config(path, imports_plugins=True, trust_plugins=trust_plugins)
+        before.setdefault("schedule_timesteps", before.get("total_timesteps"))
+        config = validate({**before, **(changes or {})})
         expectation = Expectation.of(config) if as_test else None
     newest = CheckpointStore(RunFolder(path).checkpoints, read_only=True).latest()
     step = checkpoint if checkpoint is not None else newest
@@ -96,33 +110,61 @@ def resume(
             "budget to go on: total_timesteps=..."
         )
     with RunFolder.open(path) as folder, _prepared(config, folder) as session:
-        resumed_at, skipped = session.resume(checkpoint)
+        with _naming(_changed(before, {**before, **(changes or {})})):
+            resumed_at, skipped = session.resume(checkpoint)
         # The next resume goes on with what this one changed.
         write_atomically(folder.config, yaml.safe_dump(config, sort_keys=False))
         return _finish(session, resumed_at, skipped, expectation)
 
 
 def evaluate_run(
-    path: Path | str, *, episodes: int, checkpoint: int | None = None, best: bool = False
+    path: Path | str,
+    *,
+    episodes: int,
+    checkpoint: int | None = None,
+    best: bool = False,
+    trust_plugins: bool = False,
 ) -> Evaluation:
     """Plays episodes with a run's agent as a checkpoint, or its best evaluation, holds it."""
-    config = validate(_config_of(path))
+    config = validate(run_config(path, imports_plugins=True, trust_plugins=trust_plugins))
     agent, env = load_agent(config, RunFolder(path), checkpoint, best=best)
-    return evaluate(agent, env, episodes, seed=int(config["seed"]) + 1)
+    return evaluate(agent, env, episodes, evaluation_seed(int(config["seed"])))
 
 
-def _config_of(path: Path | str) -> dict[str, Any]:
-    folder = RunFolder(path)
-    if not folder.status_file.exists():
-        raise SpecError(f"{path}: not a run folder. Give the folder that `rlg train` named.")
+def evaluation_seed(seed: int) -> int:
+    """Of the episodes that `rlg eval` plays: no training run and no other evaluation has them."""
+    return key_of(seed, "rlg eval") % 2**31
+
+
+@contextmanager
+def _naming(changed: list[str]) -> Iterator[None]:
+    """Blames the changed keys for a checkpoint that doesn't fit.
+
+    Which keys may change follows from the checkpoint alone: from the names and spaces of its
+    variables, the records of the memory among them.
+    """
     try:
-        config = yaml.safe_load(folder.read_config())
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        line = " ".join(str(error).split())
-        raise SpecError(f"{folder.config}: it can't be read: {line}") from None
-    if not isinstance(config, dict):
-        raise SpecError(f"{folder.config}: it holds no configuration. Is it a run folder?")
-    return config
+        yield
+    except (CheckpointError, ExecutionError) as error:
+        if not changed or isinstance(error, BrokenCheckpointError):
+            raise
+        raise SpecError(
+            f"{', '.join(changed)}: a resumed run can't change it, its checkpoint doesn't fit: "
+            f"{error} For other values start a new run: rlg train ..."
+        ) from error
+
+
+def _changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    """Keys that a checkpoint may depend on and that have another value now."""
+    paths = dict.fromkeys([*leaves(before), *leaves(after)])
+    found = [path for path in paths if _at(before, path) != _at(after, path)]
+    return [path for path in found if path.partition(".")[0] not in FREE]
+
+
+def _at(tree: Any, path: str) -> Any:
+    for name in path.split("."):
+        tree = tree.get(name) if isinstance(tree, Mapping) else None
+    return tree
 
 
 def _prepared(config: Mapping[str, Any], folder: RunFolder) -> Session:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rlg.cli.runs import TrustPlugins
 from rlg.errors import ExecutionError, SpecError
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ def graph(
     depth: Annotated[
         int | None, typer.Option("--depth", min=0, help="Levels of scopes to unfold.")
     ] = None,
+    trust_plugins: TrustPlugins = False,
 ) -> int:
     """Draw the component graph of an agent: rlg graph agent=dqn env=pong backend=tf.
 
@@ -43,7 +45,7 @@ def graph(
     words = parse("graph", ctx.args)
     places = _places(formats, output, prints=text or plan)
     overrides, named = _take_api(words.overrides, api, plan=plan)
-    config = _config(words, overrides)
+    config = _config(words, overrides, trust_plugins)
     from rlg.api.graphing import built_graph
     from rlg.cli.waiting import loading_message, waiting
 
@@ -76,12 +78,13 @@ def _places(formats: str | None, output: Path | None, *, prints: bool) -> dict[s
 
     suffix = output.suffix.lstrip(".") if output is not None else ""
     kinds = {"txt": "text", "htm": "html"}
-    by_suffix = kinds.get(suffix, suffix if suffix in NAMES else "html")
+    by_suffix = kinds.get(suffix, suffix or "html")
     wanted = [word.strip() for word in (formats or by_suffix).split(",") if word.strip()]
     for word in wanted:
         if word not in NAMES:
+            given = f"--format {word}" if formats else f"--output {output}"
             raise SpecError(
-                f"--format {word}: there is no such format.{suggestion(word, NAMES)} "
+                f"{given}: there is no such format.{suggestion(word, NAMES)} "
                 f"Known: {', '.join(NAMES)}."
             )
     if suffix and len(wanted) > 1:
@@ -103,7 +106,7 @@ def _take_api(overrides: list[str], api: str | None, *, plan: bool) -> tuple[lis
     return [word for word in overrides if word != bare[0]], bare[0]
 
 
-def _config(words: CommandLine, overrides: list[str]) -> dict[str, Any]:
+def _config(words: CommandLine, overrides: list[str], trust_plugins: bool) -> dict[str, Any]:
     first = overrides[0] if overrides else ""
     if "=" in first or not first or first.startswith("~"):
         from dataclasses import replace
@@ -111,24 +114,14 @@ def _config(words: CommandLine, overrides: list[str]) -> dict[str, Any]:
         from rlg.api.composing.compose import composed
 
         return composed(replace(words, overrides=overrides))
-    from rlg.cli.runs import check_run
-
-    check_run(Path(first))
     if len(overrides) > 1:
         raise SpecError(
             f"{overrides[1]}: a run's graph is drawn as it is. Give the folder alone, or the "
-            "words of `rlg train`."
+            "overrides of `rlg train`."
         )
-    import yaml
+    from rlg.api.folders import run_config
 
-    try:
-        content = yaml.safe_load((Path(first) / "config.yaml").read_text(encoding="utf-8"))
-    except (OSError, yaml.YAMLError) as error:
-        line = " ".join(str(error).split())
-        raise SpecError(f"{first}/config.yaml: it can't be read: {line}") from None
-    if not isinstance(content, dict):
-        raise SpecError(f"{first}/config.yaml: it holds no configuration.")
-    return content
+    return run_config(first, imports_plugins=True, trust_plugins=trust_plugins)
 
 
 def _title(config: dict[str, Any]) -> str:

@@ -200,7 +200,7 @@ def _entry(entry: Entry, width: int, is_one: bool) -> list[str]:
     from rlg.api.inspection.catalogue import PLUGINS
 
     where = f" [{entry.source}]" if entry.source and not entry.source.startswith("conf/") else ""
-    lines = _wrapped(f"  {entry.name:{width}}", f"{entry.line}{where}" or PLUGINS)
+    lines = _wrapped(f"  {entry.name + '  ':{width}}", f"{entry.line}{where}" or PLUGINS)
     if is_one:
         return lines + [_argument(name, facts) for name, facts in entry.arguments.items()]
     if entry.arguments:

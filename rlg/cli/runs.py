@@ -12,7 +12,11 @@ from rlg.errors import SpecError
 
 Folder = Annotated[Path, typer.Argument(help="The folder that `rlg train` named.")]
 Step = Annotated[
-    str | None, typer.Option("--checkpoint", help="Its step; the newest intact one if left out.")
+    str | None,
+    typer.Option("--checkpoint", help="Step, or 'best' for eval (default: latest intact)."),
+]
+TrustPlugins = Annotated[
+    bool, typer.Option("--trust-plugins", help="Import the plugins that the folder names.")
 ]
 
 
@@ -23,20 +27,25 @@ def resume(
     ] = None,
     checkpoint: Step = None,
     config_dir: Annotated[Path | None, typer.Option(help="Your own YAML files.")] = None,
+    trust_plugins: TrustPlugins = False,
 ) -> int:
-    """Go on with a run: rlg resume outputs/... total_timesteps=100000."""
-    check_run(folder)
+    """Resume a run: rlg resume outputs/... total_timesteps=100000.
+
+    Schedules (epsilon, learning rate) keep their span; schedule_timesteps=... changes it.
+    """
     step = _step(checkpoint)
     from rlg.api.composing.changes import changes_of
 
     changes = changes_of(folder, overrides or [], config_dir)
-    from rlg.api.run import resume as go_on
+    from rlg.api.run import resume as resume_run
     from rlg.cli.summary import print_failure, print_outcome
     from rlg.cli.waiting import waiting
 
     try:
         with waiting("loading the run..."):
-            outcome = go_on(folder, checkpoint=step, changes=changes)
+            outcome = resume_run(
+                folder, checkpoint=step, changes=changes, trust_plugins=trust_plugins
+            )
     except Exception as error:
         print_failure(folder, error)
         raise
@@ -48,13 +57,13 @@ def evaluate(
     folder: Folder,
     episodes: Annotated[int, typer.Option(min=1, help="How many to play.")] = 20,
     checkpoint: Step = None,
-    as_json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    trust_plugins: TrustPlugins = False,
 ) -> int:
     """Play episodes without exploration: rlg eval outputs/... --episodes 100.
 
     --checkpoint best: with the model of the best evaluation.
     """
-    check_run(folder)
     best = checkpoint == "best"
     step = None if best else _step(checkpoint)
     from rlg.api.run import evaluate_run
@@ -62,30 +71,11 @@ def evaluate(
     from rlg.cli.waiting import waiting
 
     with waiting(f"playing {episodes} episodes..."):
-        found = evaluate_run(folder, episodes=episodes, checkpoint=step, best=best)
+        found = evaluate_run(
+            folder, episodes=episodes, checkpoint=step, best=best, trust_plugins=trust_plugins
+        )
     print(json.dumps(figures_of(found)) if as_json else describe(found))
     return 0
-
-
-def check_run(folder: Path) -> None:
-    """Refuses a folder without a run."""
-    from rlg.tracking.folder import RunFolder
-
-    if missing := RunFolder(folder).missing:
-        depths = ("*", "*/*", "*/*/*")  # a sweep, a day, all of outputs or multirun
-        found = [path.parent for depth in depths for path in folder.glob(f"{depth}/status.json")]
-        newest = max(found, key=lambda path: path.stat().st_mtime, default=None)
-        wanted = (
-            "Give the folder that `rlg train` named, such as "
-            "outputs/2030-01-31/12-00-00_dqn_cartpole_s0."
-            if newest is None
-            else f"Give one of the {len(found)} runs in it; the newest is {newest}."
-        )
-        names = " and ".join(missing)
-        raise SpecError(
-            f"{folder}: not a run folder: {names} {'is' if len(missing) == 1 else 'are'} missing. "
-            f"{wanted}"
-        )
 
 
 def _step(name: str | None) -> int | None:

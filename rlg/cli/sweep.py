@@ -13,6 +13,7 @@ import typer
 
 from rlg.api.phases import DONE, INTERRUPTED, REWARD_NOT_REACHED
 from rlg.cli.exits import JobsFailedError, report
+from rlg.cli.runs import TrustPlugins
 from rlg.cli.waiting import loading_message, waiting
 from rlg.errors import SpecError
 
@@ -37,6 +38,7 @@ def sweep(
         bool, typer.Option("--resume", help="Run what is missing, failed or was cut off.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="All figures, for programs.")] = False,
+    trust_plugins: TrustPlugins = False,
 ) -> int:
     """Show a sweep's jobs, best first: rlg sweep multirun/...; --resume runs the rest."""
     if resume and as_json:
@@ -44,7 +46,7 @@ def sweep(
     if resume:
         from rlg.api.sweeps.run import line_of
 
-        line, place = line_of(folder, overrides or [])
+        line, place = line_of(folder, overrides or [], trust_plugins=trust_plugins)
         with chdir(place):
             return run(line, shows_all=bool(ctx.obj))
     if overrides:

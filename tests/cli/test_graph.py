@@ -131,6 +131,8 @@ MISTAKES = [
         ["--format", "svg,dot", "--output", "a.svg"],
         r"--output a.svg: several formats need a folder",
     ),
+    (["--format", "pdf"], r"--format pdf: there is no such format"),
+    (["--output", "g.pdf"], r"g.pdf: there is no such format. Known: html"),
     (["--api", "updat"], r"there is no API method 'updat' to draw. Did you mean 'update'\?"),
     (["--plan", "updat"], r"there is no API method 'updat' to draw. Did you mean 'update'\?"),
     (["outputs/nothing"], r"outputs/nothing: not a run folder"),

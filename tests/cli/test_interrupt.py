@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import time
@@ -49,6 +50,20 @@ def test_a_command_that_is_stopped_before_it_has_begun_says_so(folder):
             process.kill()
     assert process.returncode == 130
     assert error == "rlg: interrupted\n"
+
+
+def test_a_ctrl_c_before_anything_is_loaded_is_one_line_too(folder):
+    """As if it came while the first library is imported."""
+    (folder / "typer.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+    done = subprocess.run(
+        [PROGRAM, "train"],
+        env={**os.environ, "PYTHONPATH": str(folder)},
+        capture_output=True,
+        text=True,
+        timeout=50,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (130, "rlg: interrupted\n")
 
 
 def wait_for(path, process) -> None:

@@ -76,8 +76,8 @@ def test_a_short_flag_asks_for_help_too(rlg, command):
 
 
 @pytest.mark.parametrize("command", ["train", "config", "graph"])
-def test_the_usage_says_that_words_are_taken(rlg, command):
-    assert f"rlg {command} [OPTIONS] [words]..." in rlg(command, "--help").out
+def test_the_usage_says_that_overrides_are_taken(rlg, command):
+    assert f"rlg {command} [OPTIONS] [KEY=VALUE]..." in rlg(command, "--help").out
 
 
 def test_a_terminal_sees_what_is_loaded_and_nothing_of_it_afterwards(monkeypatch):

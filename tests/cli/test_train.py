@@ -28,6 +28,9 @@ FILES = {
 }
 
 
+OURS = ("step ", "rlg: ")  # lines on stderr
+
+
 @pytest.mark.parametrize("backend", ["torch", "tf", "tf_graph"])
 def test_a_run_leaves_everything_behind_and_says_what_to_type_next(rlg, folder, backend):
     # TensorFlow's threads can't be set again in a process that has used it.
@@ -48,6 +51,13 @@ def test_a_run_leaves_everything_behind_and_says_what_to_type_next(rlg, folder, 
     config = yaml.safe_load((run / "config.yaml").read_text())
     assert config["seed"] == 3
     assert config["env"]["max_episode_steps"] == 500
+
+
+def test_tensorflow_does_not_write_between_our_lines(process):
+    words = [*TINY, "backend=tf", "total_timesteps=128", "evaluation.interval=0"]
+    result = process("train", *words)
+    assert result.code == 0, result.err
+    assert [line for line in result.err.splitlines() if not line.startswith(OURS)] == []
 
 
 def test_a_finished_run_is_evaluated_and_resumed(rlg):
@@ -76,7 +86,6 @@ def test_a_run_goes_on_with_another_backend(rlg):
 def test_a_resumed_run_refuses_what_its_checkpoints_cannot_follow(rlg):
     run = str(rlg("train", *TINY).folder)
     cases = {
-        "network.units=[8]": "network: a resumed run can't change it",
         "env=acrobot": "env: a resumed run can't change it",
         "seed=5": "seed: a resumed run can't change it",
         "experiment=pong_dqn": "experiment: it is for new runs",
@@ -96,6 +105,26 @@ def test_a_resumed_run_refuses_what_its_checkpoints_cannot_follow(rlg):
     assert missing.code == 1
     assert "step-000000640" in missing.err
     assert rlg("resume", run, "--checkpoint", "last").code == 2
+
+
+def test_which_keys_a_resumed_run_may_change_follows_from_its_checkpoint(rlg):
+    run = rlg("train", *TINY).folder
+    before = (run / "status.json").read_text()
+    for word in (
+        "network.units=[8]",
+        "memory.buffer_size=2000",
+        "agent.n_step=3",
+        "memory=prioritized",
+    ):
+        result = rlg("resume", str(run), word, "total_timesteps=800")
+        assert (result.code, len(result.err.splitlines())) == (2, 1), result.err
+        key = word.partition("=")[0]
+        assert f"{key}" in result.err
+        assert "a resumed run can't change it, its checkpoint doesn't fit" in result.err
+        assert (run / "status.json").read_text() == before
+    words = ["network.activation=tanh", "agent.gamma=0.9", "optimizer.learning_rate=1e-4"]
+    resumed = rlg("resume", str(run), *words, "total_timesteps=800")
+    assert resumed.code == 0, resumed.err
 
 
 def test_a_folder_that_holds_a_run_is_not_overwritten(rlg, folder):

@@ -1,12 +1,10 @@
-"""Changes of a run's own configuration, in the words that composed it."""
+"""Overrides of a run's own configuration, for `rlg resume`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
 from hydra import compose
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
@@ -18,16 +16,18 @@ from rlg.api.composing.command_line import CommandLine
 from rlg.api.composing.errors import explain_composition, explain_resolution, option_line
 from rlg.api.composing.opening import open_hydra
 from rlg.api.config.groups import groups
+from rlg.api.folders import run_config
 from rlg.errors import SpecError
 from rlg.spelling import did_you_mean, leaves, nearest_path
 
-# What the checkpoint's arrays and episodes are made for.
-FIXED = ("agent.type", "env", "memory", "network", "optimizer.type", "seed")
+# What decides on a run's episodes and random numbers, which go on where they were. Whether the
+# checkpoint fits other changes, it says itself.
+FIXED = ("env", "seed")
 
 
 def changes_of(folder: Path, overrides: list[str], config_dir: Path | None) -> dict[str, Any]:
     """The sections of the run's `config.yaml` that the overrides change, as they are to be."""
-    before = _read(folder / "config.yaml")
+    before = run_config(folder)
     words = CommandLine(overrides, config_dir=config_dir)
     try:
         config = OmegaConf.create(dict(before))
@@ -38,19 +38,13 @@ def changes_of(folder: Path, overrides: list[str], config_dir: Path | None) -> d
         raise SpecError(explain_composition(error, words)) from error
     except OmegaConfBaseException as error:
         raise SpecError(explain_resolution(error, words)) from error
-    for path in FIXED:
-        _check_fixed(path, before, after)
+    for key in FIXED:
+        if after.get(key) != before.get(key):
+            raise SpecError(
+                f"{key}: a resumed run can't change it, its episodes and random numbers go on. "
+                "Start a new run with rlg train."
+            )
     return {str(key): value for key, value in after.items() if value != before.get(key)}
-
-
-def _read(path: Path) -> Mapping[str, Any]:
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, yaml.YAMLError) as error:
-        raise SpecError(f"{path}: it can't be read: {' '.join(str(error).split())}") from None
-    if not isinstance(content, Mapping):
-        raise SpecError(f"{path}: it holds no configuration. Give the folder of another run.")
-    return content
 
 
 def _apply(override: Override, config: DictConfig, words: CommandLine) -> None:
@@ -80,15 +74,3 @@ def _section(group: str, option: str, words: CommandLine) -> Any:
     with open_hydra(words.config_dir):
         composed = compose("train", overrides=[f"{group}={option}"])
     return OmegaConf.to_container(composed[group], resolve=False)
-
-
-def _check_fixed(path: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
-    old: Any = before
-    new: Any = after
-    for name in path.split("."):
-        old, new = old.get(name, {}), new.get(name, {})
-    if old != new:
-        raise SpecError(
-            f"{path}: a resumed run can't change it, its checkpoints are made for the old one. "
-            "Start a new run with rlg train."
-        )

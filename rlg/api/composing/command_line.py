@@ -14,6 +14,7 @@ class CommandLine:
     config_dir: Path | None = None  # searched before the packaged files
     config_name: str = "train"
     multirun: bool = False
+    is_typed: bool = True  # False: a folder says it, which the user may not trust
     as_test: bool = False  # judge the reward at the end
     # What Hydra prints instead of a run: ("--cfg", "job"), ("--info", "defaults")...
     shows: tuple[str, str] | None = None

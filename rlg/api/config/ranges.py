@@ -25,8 +25,8 @@ RULES: dict[str, Rule] = {
         (
             "batch_size buffer_size embedding_dim episodes features_dim filters frame_skip "
             "frame_stack gradient_steps image_size keep max_episode_steps n_step num_embeddings "
-            "num_envs sequence_length target_update_interval threads total_timesteps train_freq "
-            "units"
+            "num_envs schedule_timesteps sequence_length target_update_interval threads "
+            "total_timesteps train_freq units"
         ).split(),
         _AT_LEAST_ONE,
     ),

@@ -137,7 +137,8 @@ def _add_exploration(found: Report, config: Mapping[str, Any]) -> None:
     if agent.get("exploration") is not None:
         found.add("exploration_ends_at", None, "exploration: as agent.exploration says")
     elif "exploration_fraction" in agent:
-        end = round(agent["exploration_fraction"] * config["total_timesteps"])
+        span = config["schedule_timesteps"] or config["total_timesteps"]
+        end = round(agent["exploration_fraction"] * span)
         first, last = agent["exploration_initial_eps"], agent["exploration_final_eps"]
         line = (
             f"exploration: a share of {first:g} random actions at first, {last:g} from step "

@@ -130,7 +130,8 @@ def run_job(
     job.write(folder)
     try:
         if state != MISSING:
-            outcome = _resumed(job, folder, as_test)
+            known = set(config.get("plugins") or ())
+            outcome = _resumed(job, folder, as_test, known)
             if outcome is not None:
                 return outcome
             RunFolder(folder).clear()
@@ -174,7 +175,9 @@ def _already_done(job: Job, folder: Path) -> AlreadyDone:
     return AlreadyDone(job, folder, None if last is None else float(last["mean_reward"]))
 
 
-def _resumed(job: Job, folder: Path, as_test: bool) -> Outcome | AlreadyDone | None:
+def _resumed(
+    job: Job, folder: Path, as_test: bool, plugins: set[str]
+) -> Outcome | AlreadyDone | None:
     """The rest of the run from its newest intact checkpoint; None if it has none."""
     run = RunFolder(folder)
     newest = None
@@ -184,11 +187,13 @@ def _resumed(job: Job, folder: Path, as_test: bool) -> Outcome | AlreadyDone | N
     if newest is None:
         return None
     # Killed between the last checkpoint and the note of the end?
-    if newest >= int(config_of(folder).get("total_timesteps", 2**62)):
+    config = config_of(folder)
+    if newest >= int(config.get("total_timesteps", 2**62)):
         with RunFolder.open(folder) as opened:
             opened.finish("done", exit_code=0)
         return _already_done(job, folder)
     try:
-        return resume(folder, as_test=as_test)
+        is_typed = set(config.get("plugins") or ()) <= plugins
+        return resume(folder, as_test=as_test, trust_plugins=is_typed)
     except BrokenCheckpointError:
         return None

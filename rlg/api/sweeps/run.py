@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from hydra.types import RunMode
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
 from rlg.api.composing.command_line import CommandLine
 from rlg.api.composing.compose import explained
 from rlg.api.composing.opening import open_hydra
-from rlg.api.folders import new_folder
+from rlg.api.folders import new_folder, refuse_plugins
 from rlg.api.sweeps.jobs import Jobs, Reporter
 from rlg.api.sweeps.optuna import check_optuna, offer_optuna
 from rlg.api.sweeps.plan import write_plan
@@ -34,6 +34,8 @@ def run_sweep(line: CommandLine, reporter: Reporter) -> tuple[Path, bool]:
         with explained(line):
             config = hydra.compose_config(line.config_name, overrides, RunMode.MULTIRUN)
             check_optuna(str(config.hydra.sweeper._target_))
+            if not line.is_typed:
+                _refuse_code(config, line)
         with _sweep_folder(config, line) as (folder, stopping):
             write_plan(hydra, config, folder, line)
             overrides.append(f"{DIR}={quoted(folder)}")  # composed again, at another second
@@ -51,8 +53,10 @@ def run_sweep(line: CommandLine, reporter: Reporter) -> tuple[Path, bool]:
             return folder, was_interrupted or stopping.requested
 
 
-def line_of(folder: Path, overrides: list[str]) -> tuple[CommandLine, Path]:
-    """The command line that goes on with a sweep, and the folder to give it in."""
+def line_of(
+    folder: Path, overrides: list[str], *, trust_plugins: bool = False
+) -> tuple[CommandLine, Path]:
+    """The command line that resumes a sweep, and the folder to give it in."""
     if not (folder / SWEEP).is_file():
         raise SpecError(
             f"{folder}: no {SWEEP} in it, so it can't be resumed. Give the folder that "
@@ -74,9 +78,17 @@ def line_of(folder: Path, overrides: list[str]) -> tuple[CommandLine, Path]:
         None if plan.config_dir is None else Path(plan.config_dir),
         plan.config_name,
         multirun=True,
+        is_typed=trust_plugins,
         as_test=plan.as_test,
     )
     return line, where if where.is_dir() else Path.cwd()
+
+
+def _refuse_code(config: DictConfig, line: CommandLine) -> None:
+    """A sweep from elsewhere may name plugins, or targets for Hydra to call."""
+    plugins = OmegaConf.to_container(config.plugins) if config.get("plugins") else []
+    words = [word for word in line.overrides if word.startswith("plugins=") or "_target_" in word]
+    refuse_plugins(plugins or words, SWEEP)
 
 
 def quoted(path: Path) -> str:

@@ -5,6 +5,13 @@ that sessions run, and a variable that was made eagerly can never enter one.
 """
 
 import os
+import re
 
-# TensorFlow greets with lines on the CPU's instructions unless it is told before its import.
+from rlg.backends.quiet import without_lines
+
+# TensorFlow greets with lines on the CPU's instructions unless it is told before its import; some
+# it writes in any case, before its logging has begun.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+_GREETINGS = rb"WARNING: All log messages before absl|I0000 |To enable the following instructions"
+with without_lines(re.compile(_GREETINGS)):
+    import tensorflow as tf  # noqa: F401
