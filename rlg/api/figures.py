@@ -78,7 +78,7 @@ def _replay_ratio(session: Session) -> float | None:
 
 
 def _fill(session: Session) -> MemoryFill | None:
-    memory = session.config["memory"]
+    memory = session.config.get("memory")
     capacity = memory.get("buffer_size") if isinstance(memory, Mapping) else None
     if not isinstance(capacity, int):
         return None

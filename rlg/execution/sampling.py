@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlg.envs import VectorEnv
+from rlg.envs.vector import Step
 from rlg.execution.adders import Adder
 from rlg.execution.recurrent_state import RecurrentState
 from rlg.execution.roles import Actor
-from rlg.execution.types import Batch, Clock, Segment, Weights
+from rlg.execution.types import Action, Batch, Clock, Segment, Weights
 from rlg.graph.spaces import Space, flatten, map_leaves
 
 
@@ -44,60 +45,23 @@ class SteppingSampler:
     def collect(self, clock: Clock) -> Segment:
         """The next steps alone."""
         env, actor, recurrent = self.env, self.actor, self._recurrent
-        shape = (self.steps, env.num_envs)
-        states = _column(env.observation_space, *shape)
-        columns = {name: _column(space, *shape) for name, space in actor.columns.items()}
-        rewards = np.empty(shape, np.float32)
-        terminals, truncations, resets = (np.empty(shape, np.bool_) for _ in range(3))
-        returns: list[float] = []
-        lengths: list[int] = []
-        ends: list[tuple[int, NDArray[np.int64], Any]] = []
+        recording = _Recording(self.steps, env, actor.columns)
         observations, hidden, begins = self._observations, None, None
-        first_hidden = None if recurrent is None else recurrent.before_step(env.num_envs)[0]
         for row in range(self.steps):
             if recurrent is not None:
                 hidden, begins = recurrent.before_step(env.num_envs)
-                resets[row] = begins
             action = actor.act(observations, hidden, begins, clock)
             step = env.step(action.env)
-            _write(states, row, observations)
-            for name, values in action.columns.items():
-                _write(columns[name], row, values)
-            rewards[row] = step.rewards
-            # Only a terminal ends the value of what follows; a truncated episode bootstraps.
-            terminals[row] = step.terminals
-            truncations[row] = step.truncations
-            observations = step.observations
-            if recurrent is not None:
-                recurrent.after_step(action.state)
             ended = step.terminals | step.truncations
-            if ended.any():
-                rows = np.flatnonzero(ended)
-                ends.append(
-                    (row, rows, map_leaves(lambda x, at=rows: x[at], step.final_observations))
-                )
-                if recurrent is not None:
-                    recurrent.reset(ended)
-            if len(step.ended):
-                returns.extend(float(value) for value in step.episode_returns)
-                lengths.extend(int(value) for value in step.episode_lengths)
+            recording.write(row, observations, action, step, ended)
+            if recurrent is not None:
+                recording.write_recurrent(row, hidden, begins)
+                recurrent.after_step(action.state)
+                recurrent.reset(ended)
+            observations = step.observations
         self._observations = observations
-        at, final = _joined(ends, env.observation_space)
-        return Segment(
-            states,
-            columns,
-            rewards,
-            terminals,
-            truncations,
-            observations,
-            at,
-            final,
-            returns,
-            lengths,
-            first_hidden,
-            None if recurrent is None else resets,
-            self.version,
-        )
+        last_hidden = None if recurrent is None else recurrent.before_step(env.num_envs)[0]
+        return recording.segment(observations, last_hidden, self.version)
 
     def set_weights(self, weights: Weights) -> None:
         """Acts by these from the next task on."""
@@ -125,17 +89,83 @@ class SteppingSampler:
         self.env.close()
 
 
-def _joined(
-    ends: list[tuple[int, NDArray[np.int64], Any]], space: Space
-) -> tuple[tuple[NDArray[np.int64], NDArray[np.int64]], Any]:
-    """Steps and environments of all ends, and their observations one after the other."""
-    if not ends:
-        nothing = np.empty(0, np.int64)
-        return (nothing, nothing), map_leaves(lambda x: x[:0], space.zeros(1))
-    times = np.concatenate([np.full(len(rows), row) for row, rows, _ in ends])
-    places = np.concatenate([rows for _, rows, _ in ends])
-    final = map_leaves(lambda *parts: np.concatenate(parts), *(found for *_, found in ends))
-    return (times, places), final
+class _Recording:
+    """The columns of a segment while it is sampled."""
+
+    def __init__(self, steps: int, env: VectorEnv, columns: Mapping[str, Space]) -> None:
+        shape = (steps, env.num_envs)
+        self._space = env.observation_space
+        self.states = _column(env.observation_space, *shape)
+        self.columns = {name: _column(space, *shape) for name, space in columns.items()}
+        self.rewards = np.empty(shape, np.float32)
+        self.terminals, self.truncations = np.empty(shape, np.bool_), np.empty(shape, np.bool_)
+        self.returns: list[float] = []
+        self.lengths: list[int] = []
+        # Of episodes that end: step, environments, true last observations, recurrent states.
+        self._ends: list[tuple[int, NDArray[np.int64], Any, Any]] = []
+        self._first_hidden: Any = None
+        self._resets: NDArray[np.bool_] | None = None
+
+    def write(self, row: int, observations: Any, action: Action, step: Step, ended: Any) -> None:
+        """Notes one step of all environments."""
+        _write(self.states, row, observations)
+        for name, values in action.columns.items():
+            _write(self.columns[name], row, values)
+        self.rewards[row] = step.rewards
+        # Only a terminal ends the value of what follows; a truncated episode bootstraps.
+        self.terminals[row] = step.terminals
+        self.truncations[row] = step.truncations
+        if ended.any():
+            rows = np.flatnonzero(ended)
+            final = map_leaves(lambda x: x[rows], step.final_observations)
+            hidden = None if action.state is None else map_leaves(lambda x: x[rows], action.state)
+            self._ends.append((row, rows, final, hidden))
+        if len(step.ended):
+            self.returns.extend(float(value) for value in step.episode_returns)
+            self.lengths.extend(int(value) for value in step.episode_lengths)
+
+    def write_recurrent(self, row: int, hidden: Any, begins: Any) -> None:
+        """Notes where episodes begin, and the state before the first step."""
+        if self._resets is None:
+            self._first_hidden = hidden
+            self._resets = np.empty_like(self.terminals)
+        self._resets[row] = begins
+
+    def segment(self, observations: Any, last_hidden: Any, version: int) -> Segment:
+        """All of it, with the observations after the last step."""
+        times = [np.full(len(rows), row) for row, rows, *_ in self._ends]
+        none = np.empty(0, np.int64)
+        final = map_leaves(lambda x: x[:0], self._space.zeros(1))
+        final_hidden = None
+        if self._ends:
+            final = _joined([found for _, _, found, _ in self._ends])
+        if last_hidden is not None:
+            parts = [hidden for *_, hidden in self._ends]
+            final_hidden = _joined([map_leaves(lambda x: x[:0], last_hidden), *parts])
+        return Segment(
+            states=self.states,
+            columns=self.columns,
+            rewards=self.rewards,
+            terminals=self.terminals,
+            truncations=self.truncations,
+            last_states=observations,
+            ends=(
+                np.concatenate([none, *times]),
+                np.concatenate([none, *(rows for _, rows, *_ in self._ends)]),
+            ),
+            final_states=final,
+            returns=self.returns,
+            lengths=self.lengths,
+            first_hidden=self._first_hidden,
+            final_hidden=final_hidden,
+            last_hidden=last_hidden,
+            resets=self._resets,
+            version=version,
+        )
+
+
+def _joined(parts: list[Any]) -> Any:
+    return map_leaves(lambda *arrays: np.concatenate(arrays), *parts)
 
 
 def _column(space: Space, steps: int, num_envs: int) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple
 
@@ -61,6 +61,8 @@ class Segment:
     returns: list[float] = field(default_factory=list)  # of whole episodes, unclipped
     lengths: list[int] = field(default_factory=list)
     first_hidden: Any = None  # recurrent state before the first step
+    final_hidden: Any = None  # [E, ...]: recurrent state after each step that ended an episode
+    last_hidden: Any = None  # recurrent state after the last step
     resets: NDArray[np.bool_] | None = None  # [T, N]: where episodes begin; recurrent actors
     version: int = 0  # of the weights that acted
 
@@ -90,6 +92,33 @@ class Segment:
             "next_states": self.next_states(),
             "truncations": self.truncations,
         }
+
+
+def joined(segments: Sequence[Segment]) -> Segment:
+    """Segments of the same environments, one after the other, as one."""
+    first, last = segments[0], segments[-1]
+    starts = np.cumsum([0, *(len(segment.rewards) for segment in segments)])
+
+    def along(name: str) -> Any:
+        parts = [getattr(segment, name) for segment in segments]
+        return None if parts[0] is None else map_leaves(_concatenated, *parts)
+
+    names = ("states", "columns", "rewards", "terminals", "truncations", "final_states")
+    times = [segment.ends[0] + start for segment, start in zip(segments, starts[:-1], strict=True)]
+    return Segment(
+        **{name: along(name) for name in (*names, "final_hidden", "resets")},
+        last_states=last.last_states,
+        ends=(np.concatenate(times), np.concatenate([segment.ends[1] for segment in segments])),
+        returns=[value for segment in segments for value in segment.returns],
+        lengths=[value for segment in segments for value in segment.lengths],
+        first_hidden=first.first_hidden,
+        last_hidden=last.last_hidden,
+        version=first.version,
+    )
+
+
+def _concatenated(*parts: NDArray[Any]) -> NDArray[Any]:
+    return np.concatenate(parts)
 
 
 def segment_to_tree(segment: Segment) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import pytest
 from rlg.api.agents.factory import register_agent
 from rlg.api.plugins import register_env
 from rlg.errors import SpecError
+from rlg.tracking.metrics import read_metrics
 
 TEMPLATE = Path(__file__).parents[2] / "examples" / "plugin"
 
@@ -39,3 +40,21 @@ def test_a_taken_name_is_refused():
         register_env("pong", object)
     with pytest.raises(SpecError, match="the agent name 'dqn' is taken"):
         register_agent("dqn", type("Mine", (), {}))
+
+
+@pytest.mark.parametrize("backend", ["torch", "tf"])
+def test_an_agent_of_ones_own_learns(tmp_path, backend):
+    """REINFORCE from the page docs/agents.md; a random policy plays 22 on average."""
+    shutil.copytree(TEMPLATE, tmp_path / "mine")
+    words = ["agent=reinforce", "env=cartpole", "plugins=[reinforce]", f"backend={backend}"]
+    budget = ["total_timesteps=30_000", "evaluation.interval=0", "evaluation.episodes=4"]
+    result = subprocess.run(
+        [sys.executable, "-m", "rlg", "train", "--config-dir", "conf", *words, *budget],
+        cwd=tmp_path / "mine",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    (metrics,) = (tmp_path / "mine").glob("outputs/*/*/metrics.jsonl")
+    assert read_metrics(metrics)[-1]["rollout/ep_rew_mean"] > 80.0

@@ -56,7 +56,9 @@ def validate(config: Mapping[str, Any], *, loads_backend: bool = True) -> dict[s
     agent = _agent(config)
     env = mapping(_needed(config, "env"), "env", "env.name=cartpole")
     env = check_env_keys(env)
-    parts = {name: check_component(_part(config, agent, name), name) for name in PARTS}
+    # Sections that the agent doesn't consume (a memory for PPO) are left out.
+    own = agent_class(agent["type"]).parts
+    parts = {name: check_component(_part(config, agent, name), name) for name in own}
     observations, actions = spaces_of(env)
     check_fit(parts["network"], env["name"], observations)
     _try_agent(
