@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from rlg.api.agents.agent import Agent
+from rlg.api.agents.agent import RECORDS, Agent
 from rlg.display.figures import Evaluated, Figures, MemoryFill, Title
 from rlg.display.readable import short
 
@@ -59,14 +56,8 @@ def figures_of(session: Session) -> Figures:
 
 
 def nbytes_of_memory(agent: Agent) -> int:
-    """What the variables of the agent's experience take."""
-    root = agent.executor.builder.roots[0].path
-    scopes = tuple(f"{root}/{scope}/" for scope in agent.experience)
-    return sum(
-        math.prod(info.space.shape) * np.dtype(info.space.dtype).itemsize
-        for path, info in agent.executor.builder.binding.variables.items()
-        if path.startswith(scopes)
-    )
+    """What the agent's replay data takes."""
+    return agent.executor.nbytes(RECORDS)
 
 
 def _replay_ratio(session: Session) -> float | None:

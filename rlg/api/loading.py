@@ -31,5 +31,5 @@ def load_agent(
     agent = agent_of({**config, "memory": memory}, *spaces)
     agent.build(build_options(config))
     checkpoint = store.load(step, fallback=step is None, sections=["model"])
-    agent.executor.set_weights(checkpoint.tree["model"])
+    agent.set_model(checkpoint.tree["model"])
     return agent, env

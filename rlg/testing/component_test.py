@@ -74,7 +74,8 @@ class ComponentTest:
         paths = {f"{self.component.path}/{name}": value for name, value in values.items()}
         dtypes = {path: known[path].space.dtype if path in known else None for path in paths}
         self.executor.set_weights(
-            {path: np.asarray(value, dtype=dtypes[path]) for path, value in paths.items()}
+            {path: np.asarray(value, dtype=dtypes[path]) for path, value in paths.items()},
+            partial=True,
         )
 
 

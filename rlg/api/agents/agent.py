@@ -22,8 +22,13 @@ from rlg.execution.recurrent_state import RecurrentState
 from rlg.execution.roles import Role
 from rlg.execution.types import Action, Batch, Clock, LearnResult, Weights
 from rlg.graph import Component
+from rlg.graph.core.build.binding import KINDS
 from rlg.graph.core.build.builder import BuildStatistics
 from rlg.graph.spaces import Space, flatten, map_leaves
+
+# Kinds of variables: replay data, and everything else, which acting and learning go by.
+RECORDS = "record"
+MODEL = tuple(kind for kind in KINDS if kind != RECORDS)
 
 
 @dataclass(frozen=True)
@@ -48,8 +53,6 @@ class Agent:
     apis: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     # Variables below these scopes (relative to the root) travel from learner to actors.
     acting_scopes: ClassVar[tuple[str, ...]] = ("policy",)
-    # Variables below these scopes are replay data, excluded from the model.
-    experience: ClassVar[tuple[str, ...]] = ("memory",)
 
     def __init__(
         self, observation_space: Space, action_space: Space, total_timesteps: int = 50_000
@@ -141,7 +144,7 @@ class Agent:
 
     def load_weights(self, weights: Weights) -> None:
         """Acts by a learner's weights from now on."""
-        self.executor.set_weights(weights.arrays)
+        self.executor.set_variables(weights.arrays, scope=self._acting_paths())
 
     def get_streams(self) -> dict[str, Any]:
         """The states of the graph's random streams, by path."""
@@ -165,13 +168,11 @@ class Agent:
 
     def weights(self, version: int) -> Weights:
         """What actors act by, and not the target network, slots or memory."""
+        return Weights(version, self.executor.get_variables(scope=self._acting_paths()))
+
+    def _acting_paths(self) -> list[str]:
         root = self.executor.builder.roots[0].path
-        arrays = {
-            path: value
-            for scope in self.acting_scopes
-            for path, value in self.executor.get_weights(f"{root}/{scope}", trainable=None).items()
-        }
-        return Weights(version, arrays)
+        return [f"{root}/{scope}" for scope in self.acting_scopes]
 
     # -- the paper's API --------------------------------------------------------------------------
     @property
@@ -256,7 +257,11 @@ class Agent:
     # -- state ------------------------------------------------------------------------------------
     def get_model(self) -> dict[str, Any]:
         """All variables but the replay data: what acting and learning go by."""
-        return self._read(lambda path: not self._is_experience(path))
+        return self.executor.get_variables(MODEL)
+
+    def set_model(self, model: Mapping[str, Any]) -> None:
+        """Puts back what `get_model` returned, all of it."""
+        self.executor.set_variables(model, MODEL)
 
     def get_state(self, *, memory: bool = True) -> dict[str, Any]:
         """Sections of a checkpoint: model, memory, random streams, and the learner's own."""
@@ -266,22 +271,24 @@ class Agent:
             "learner": {"stored": self.stored, "clock": asdict(self.clock)},
         }
         if memory:
-            state["memory"] = self._read(self._is_experience)
+            state["memory"] = self.executor.get_variables(RECORDS)
         return state
 
     def set_state(self, state: Mapping[str, Any]) -> None:
         """Puts back what `get_state` returned; without `memory` the replay data starts empty."""
         variables = {**state["model"], **state.get("memory", {})}
         self._refuse_other_variables(variables, with_memory="memory" in state)
-        self.executor.set_weights(variables)
+        self.set_model(state["model"])
+        if "memory" in state:
+            self.executor.set_variables(state["memory"], RECORDS)
         self.set_streams(state["streams"])
         self.clock = Clock(**state["learner"]["clock"])
         self.stored = int(state["learner"]["stored"]) if "memory" in state else 0
 
     def _refuse_other_variables(self, given: Mapping[str, Any], *, with_memory: bool) -> None:
         """A column that nobody restores would be zeros, and learning silently wrong."""
-        known = self.executor.builder.binding.variables
-        wanted = {p for p in known if with_memory or not self._is_experience(p)}
+        kinds = self.executor.kinds()
+        wanted = {path for path, kind in kinds.items() if with_memory or kind != RECORDS}
         for what, paths in (("lacks", wanted - given.keys()), ("also has", given.keys() - wanted)):
             if paths:
                 raise CheckpointError(
@@ -301,16 +308,8 @@ class Agent:
             if isinstance(info.variable, np.ndarray)
             else self.executor.read(info.variable)
             for path, info in variables.items()
-            if self._is_experience(path)
+            if info.kind == RECORDS
         }
-
-    def _read(self, wanted: Any) -> dict[str, Any]:
-        variables = self.executor.builder.binding.variables
-        return {p: self.executor.read(i.variable) for p, i in variables.items() if wanted(p)}
-
-    def _is_experience(self, path: str) -> bool:
-        root = self.executor.builder.roots[0].path
-        return any(path.startswith(f"{root}/{scope}/") for scope in self.experience)
 
     def _batched(self, states: Any) -> tuple[Any, bool]:
         """States with a batch axis, and whether it had to be added."""

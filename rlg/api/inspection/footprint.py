@@ -36,4 +36,4 @@ def memory_bytes(config: Mapping[str, Any]) -> int | None:
 def _measured(spec: Mapping[str, Any], records: Any) -> int:
     executor = NumpyExecutor()
     executor.build(registry.make(spec), {"records": records}, apis=["insert"])
-    return sum(int(value.nbytes) for value in executor.get_state()["variables"].values())
+    return executor.nbytes()

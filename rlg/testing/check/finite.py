@@ -135,12 +135,11 @@ class FiniteDifferences:
             yield key, (info.path, self.gradients[key])
 
     def _state(self, root: Differentiated) -> dict[str, Any]:
-        state = self.check.state(root.subject)
+        state = self.check.state(self._instance, root.subject)
         shifts = self._instance.executor.get_weights(trainable=True)
+        subject = self.check.moved_state(root.subject)["variables"]
         zeros = {
-            path: np.zeros_like(value)
-            for path, value in shifts.items()
-            if path not in state["variables"]
+            path: np.zeros_like(value) for path, value in shifts.items() if path not in subject
         }
         return {**state, "variables": {**state["variables"], **zeros}}
 

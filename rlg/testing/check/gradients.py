@@ -110,10 +110,15 @@ class GradientCheck:
             for name, space in call.tensors.items()
         }
         made = Instance(root, spaces, backend, list(root.api_methods()), self.seed)
-        made.executor.set_state(self.state(root.subject))
+        made.executor.set_state(self.state(made, root.subject))
         return made
 
-    def state(self, subject: Component) -> dict[str, Any]:
+    def state(self, other: Instance, subject: Component) -> dict[str, Any]:
+        """The state of another root, with that of the first instance at the subject's paths."""
+        around, moved = other.executor.get_state(), self.moved_state(subject)
+        return {kind: {**around[kind], **moved[kind]} for kind in around}
+
+    def moved_state(self, subject: Component) -> dict[str, Any]:
         """The state of the first instance by the paths below another root."""
         first = self.instances[0]
         old, new = str(first.component.path), str(subject.path)
@@ -133,7 +138,7 @@ class GradientCheck:
             if isinstance(instance, Exception):
                 raise instance
             assert isinstance(instance.component, Differentiated)
-            instance.executor.set_state(self.state(instance.component.subject))
+            instance.executor.set_state(self.state(instance, instance.component.subject))
             _, gradients = instance.executor.execute(
                 f"{GRADIENTS}_{number}", *self.inputs(number).values()
             )

@@ -101,7 +101,8 @@ class OrnsteinUhlenbeckNoise(ActionNoise):
             )
         if resets is not None and not (isinstance(resets, Box) and resets.kind == "bool"):
             raise SpaceError(f"{self.path}: `resets` is {resets}; it is a mask. Give a BoolBox().")
-        self._x = self.variable("x", (self.n_envs, *self.action_space.shape), value=self.mean)
+        shape = (self.n_envs, *self.action_space.shape)
+        self._x = self.variable("x", shape, value=self.mean, kind="env")
 
     @api
     @graph_fn

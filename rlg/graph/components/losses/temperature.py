@@ -34,7 +34,7 @@ class Temperature(ItemLoss):
     def create_variables(self) -> None:
         self._discrete, self._target = self._aim()
         self._log_alpha = self.variable(
-            "log_alpha", value=math.log(self._start()), trainable=self._is_learned
+            "log_alpha", value=math.log(self._start()), trainable=self._is_learned, kind="weight"
         )
 
     def _aim(self) -> tuple[bool, float]:

@@ -34,6 +34,7 @@ def weighted_spaces(memory: Any) -> tuple[Space, None, None]:
 class Columns(Component):
     """A ring of `buffer_size` rows; records: any nested space with a batch rank."""
 
+    variable_kind = "record"
     # Names of variables and sub-components, which columns can't have.
     counters: ClassVar[tuple[str, ...]] = ("index", "size")
 

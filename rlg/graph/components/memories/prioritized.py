@@ -20,6 +20,7 @@ class Prioritized(Component):
     """
 
     on_host = True
+    variable_kind = "record"
     buffer_size: int
     alpha: float
     beta: float

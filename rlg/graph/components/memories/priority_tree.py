@@ -16,6 +16,7 @@ class PriorityTree(Component):
     """
 
     on_host = True
+    variable_kind = "record"
 
     def __init__(self, buffer_size: int = 100_000) -> None:
         self.buffer_size = buffer_size

@@ -39,6 +39,8 @@ class Optimizer(Component):
     two.
     """
 
+    variable_kind = "slot"
+
     def __init__(
         self,
         learning_rate: LearningRate,

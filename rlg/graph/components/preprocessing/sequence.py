@@ -38,12 +38,13 @@ class FrameSequence(Component):
                 f"{self.path}: `inputs` is {inputs}, and scalars have no axis to extend. Say "
                 "add_rank=True."
             )
-        self._started = self.variable("started", (self.num_envs,), dtype="bool")
+        self._started = self.variable("started", (self.num_envs,), dtype="bool", kind="env")
         self._frames = {
             path: self.variable(
                 path_name(("frames", *path)),
                 (self.num_envs, *self._stacked(box).shape),
                 dtype=box.dtype,
+                kind="env",
             )
             for path, box in boxes.items()
         }

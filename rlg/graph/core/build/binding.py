@@ -15,6 +15,11 @@ from rlg.graph.core.component.component import Component, Initializer, initial_v
 from rlg.graph.core.component.ops import Ops, Variable
 from rlg.graph.core.component.randomness import Stream, key_of
 from rlg.graph.spaces import Box
+from rlg.spelling import suggestion
+
+# What a variable is for: weights and statistics are what actors act by; slots belong to optimizers,
+# records are replay data; env is what is remembered of single environments, such as their frames.
+KINDS = ("weight", "statistic", "slot", "record", "env")
 
 
 class Backend(Protocol):
@@ -54,6 +59,7 @@ class VariableInfo:
     variable: Variable
     space: Box
     trainable: bool
+    kind: str
 
 
 class DeviceMap:
@@ -146,11 +152,16 @@ class Binding:
         value: ArrayLike | Initializer,
         trainable: bool,
         kernel: bool,
+        kind: str,
     ) -> Variable:
         """Creates a variable, or gives the one that a shared scope holds already."""
         path = f"{component.shared_scope or component.path}/{name}"
         space = Box(tuple(shape), dtype, ranks="")
         owned = self._owned.setdefault(id(component), {})
+        if kind not in KINDS:
+            raise ComponentError(
+                f"{path}: its kind is {kind!r}.{suggestion(kind, KINDS)} Kinds: {', '.join(KINDS)}."
+            )
         if path in self.variables:
             info = self._shared(component, path, space, name in owned)
         else:
@@ -162,7 +173,7 @@ class Binding:
                     "Give a scalar, or a value of the variable's shape."
                 )
             variable = self._create(component, array, trainable, kernel, path)
-            info = VariableInfo(path, variable, space, trainable)
+            info = VariableInfo(path, variable, space, trainable, kind)
             self.variables[path] = info
         owned[name] = info
         return info.variable

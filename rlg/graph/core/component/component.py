@@ -35,6 +35,8 @@ class Component:
     backends: ClassVar[tuple[str, ...]] = ("numpy", "torch", "tf")
     # Memories say True: variables and graph functions are numpy's, as a host step of any backend.
     on_host: ClassVar[bool] = False
+    # The kind of its variables that are not trainable; those that are, are weights.
+    variable_kind: ClassVar[str] = "statistic"
     # Set to False on a component that may stay unconnected: then it simply has no variables.
     must_be_complete: bool = True
 
@@ -151,11 +153,14 @@ class Component:
         value: ArrayLike | Initializer = 0,
         trainable: bool = False,
         kernel: bool | None = None,
+        kind: str | None = None,
     ) -> Variable:
         """A variable under this component's path; `value` is data, or draws by a generator.
 
         `kernel` (default: what is trainable) keeps HWIO kernels in the layout that convolutions
-        want.
+        want. `kind` says what it is for: "weight" (default for what is trainable), "statistic",
+        "slot" (optimizers), "record" (memories) or "env" (what is remembered of environments); by
+        default it is the component's `variable_kind`.
         """
         if self._binding is None or self._binding.creating is not self:
             is_dry = hasattr(self.__dict__.get("ops"), "recording")
@@ -166,7 +171,8 @@ class Component:
                 f"create_variables, not in {place}."
             )
         is_kernel = trainable if kernel is None else kernel
-        return self._binding.variable(self, name, shape, dtype, value, trainable, is_kernel)
+        kind = kind or ("weight" if trainable else self.variable_kind)
+        return self._binding.variable(self, name, shape, dtype, value, trainable, is_kernel, kind)
 
     # -- inside API methods -----------------------------------------------------------------------
     def variables(self, trainable: bool | None = True) -> Any:
