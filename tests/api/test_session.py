@@ -50,7 +50,7 @@ def test_a_model_that_does_not_arrive_is_noticed(tmp_path, monkeypatch):
     def careless(self, state):
         restore(self, state)
         path = next(p for p in state["model"] if p.endswith("kernel"))
-        self.executor.set_weights({path: state["model"][path] * 0.5})
+        self.executor.set_weights({path: state["model"][path] * 0.5}, partial=True)
 
     monkeypatch.setattr(DQNAgent, "set_state", careless)
     with pytest.raises(CheckpointError, match="model"):

@@ -76,7 +76,7 @@ def test_components_declare_the_kind_of_their_variables(spec, spaces, kind):
     if spaces is None:
         stacks = Box((4, 4, 2))
         records = Dict(states=stacks, next_states=stacks, terminals=BoolBox())
-        spaces = {"records": records, "rows": IntBox(), "td_errors": FloatBox()}
+        spaces = {"records": records, "keys": IntBox(), "td_errors": FloatBox()}
     root = make(spec)
     names = {p.name for method in root.api_methods().values() for p in method.parameters}
     executor.build(root, {name: space for name, space in spaces.items() if name in names})
