@@ -50,11 +50,14 @@ class GraphExecutor(VariableAccess):
         device: str | None = None,
         devices: Mapping[str, Any] | None = None,
         seed: int = 0,
+        role: Sequence[str | int] = (),
         define_by_run: bool = False,
         summaries: bool = False,
     ) -> None:
+        """`seed` decides the initial values, and with `role`, ("actor", 3), the random streams."""
         self.device = self.check_device(device or self.default_device)
         self.seed = seed
+        self.role = tuple(role)
         self.define_by_run = define_by_run
         # The latest values that components named by `self.summary`, if they are asked for.
         self.collects_summaries = summaries
@@ -75,9 +78,24 @@ class GraphExecutor(VariableAccess):
         spaces: Mapping[str, Any],
         *,
         apis: Sequence[str] | None = None,
+        at: str | None = None,
     ) -> BuildStatistics:
-        """Assembles and builds; afterwards every API method of the roots can be executed."""
-        builder = Builder(roots, spaces, self, devices=self._device_map, seed=self.seed, apis=apis)
+        """Assembles and builds; afterwards the API methods of the roots can be executed.
+
+        With `apis` only these methods can, and only what they reach gets variables. `at` is the
+        path of a root that is a part of something larger elsewhere: its variables and streams are
+        then those that it has there.
+        """
+        builder = Builder(
+            roots,
+            spaces,
+            self,
+            devices=self._device_map,
+            seed=self.seed,
+            apis=apis,
+            at=at,
+            role=self.role,
+        )
         builder.build()
         self._builder = builder
         return builder.statistics
@@ -222,6 +240,12 @@ class GraphExecutor(VariableAccess):
         scope, _, short = name.rpartition("/")
         roots = [root for root in self.builder.roots if scope in ("", root.path)]
         found = [(root, root.api_methods()[short]) for root in roots if short in root.api_methods()]
+        apis = self.builder.apis
+        if found and apis is not None and short not in apis:
+            raise ExecutionError(
+                f"{found[0][0].path}.{short}: this graph was built for {', '.join(apis)} only. "
+                f"Add {short!r} to apis=[...] of the build."
+            )
         if len(found) == 1:
             return found[0]
         if found:

@@ -110,10 +110,13 @@ class DeviceMap:
 class Binding:
     """The variables, streams and operations of one built tree."""
 
-    def __init__(self, backend: Backend, devices: DeviceMap, seed: int) -> None:
+    def __init__(
+        self, backend: Backend, devices: DeviceMap, seed: int, role: Sequence[str | int] = ()
+    ) -> None:
         self.backend = backend
         self.devices = devices
         self.seed = seed
+        self.role = tuple(role)
         self.variables: dict[str, VariableInfo] = {}
         self.streams: dict[str, Stream] = {}
         # The component whose `create_variables` runs now.
@@ -139,7 +142,7 @@ class Binding:
                 "self.ops."
             )
         component._binding = self
-        stream = self.streams[path] = Stream(self.seed, path)
+        stream = self.streams[path] = Stream(self.seed, path, self.role)
         ops_class = backend.host_ops_class if component.on_host else backend.ops_class
         component.ops = ops_class(self.devices.of_ops(component), stream)
 

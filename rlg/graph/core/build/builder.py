@@ -34,7 +34,7 @@ from rlg.graph.core.assembly.records import (
 from rlg.graph.core.build import diagnose, flow
 from rlg.graph.core.build.binding import Backend, Binding, DeviceMap, check_prefixes
 from rlg.graph.core.build.probe import Prober
-from rlg.graph.core.component.component import Component, name_trees
+from rlg.graph.core.component.component import Component, name_trees, walk
 from rlg.graph.core.component.methods import SIZE, STATIC, TENSOR, Method
 from rlg.graph.core.component.mode import Switch, installed
 from rlg.graph.spaces import Space, space_from_spec
@@ -83,14 +83,17 @@ class Builder:
         devices: DeviceMap,
         seed: int = 0,
         apis: Sequence[str] | None = None,
+        at: str | None = None,
+        role: Sequence[str | int] = (),
     ) -> None:
         self.roots = [roots] if isinstance(roots, Component) else list(roots)
         self.backend = backend
-        self.binding = Binding(backend, devices, seed)
+        self.binding = Binding(backend, devices, seed, role)
         self.statistics = BuildStatistics()
-        self.components = name_trees(self.roots)
+        self.components = name_trees(self.roots, at)
         self.spaces = {key: _as_space(value) for key, value in spaces.items()}
-        self._apis = apis
+        # The names of the API methods that are built; None: all of the roots'.
+        self.apis = apis
         self._sites = {
             id(part): Site(part, _needs(part), _api_arguments(part)) for part in self.components
         }
@@ -170,7 +173,7 @@ class Builder:
     # -- assembly ---------------------------------------------------------------------------------
     def _wanted(self) -> Iterator[tuple[Component, Method]]:
         known = {name for root in self.roots for name in root.api_methods()}
-        for name in self._apis or ():
+        for name in self.apis or ():
             if name not in known:
                 raise BuildError(
                     f"{self.roots[0].path}: apis names {name!r}, which is no API method."
@@ -184,7 +187,7 @@ class Builder:
                     "build. Mark at least one method @api."
                 )
             for name, method in methods.items():
-                if self._apis is None or name in self._apis:
+                if self.apis is None or name in self.apis:
                     yield root, method
 
     def _variants(self, root: Component, method: Method) -> Iterator[dict[str, Any]]:
@@ -224,7 +227,8 @@ class Builder:
     def _flow(self, graphs: Sequence[Graph]) -> None:
         for graph in graphs:
             self._enqueue(graph)
-        self._queue.extend(site for site in self._sites.values() if not site.is_complete)
+        if self.apis is None:
+            self._queue.extend(site for site in self._sites.values() if not site.is_complete)
         while self._queue:
             waiting = self._queue.popleft()
             if isinstance(waiting, Site):
@@ -234,9 +238,7 @@ class Builder:
         self._prober.forget()
         self.binding.forget()
         # Where methods are left out, what only they use is not dead.
-        dead = (
-            [s for s in self._sites.values() if diagnose.is_dead(s)] if self._apis is None else []
-        )
+        dead = [s for s in self._sites.values() if diagnose.is_dead(s)] if self.apis is None else []
         if self._pending or dead:
             raise diagnose.unbuilt(list(self._pending.values()), list(self._sites.values()), dead)
 
@@ -248,6 +250,9 @@ class Builder:
             self.statistics.nodes += 1
             if isinstance(node, Call) and not node.method.mark.is_api:
                 self._feed(self._sites[id(node.component)], node.arguments, is_inner=True)
+            elif isinstance(node, Variables):
+                # Reading variables reaches those that nothing calls: they need no inputs.
+                self._queue.extend(self._sites[id(part)] for part in walk(node.component))
             elif isinstance(node, Scan):
                 self._enqueue(node.body)
             elif isinstance(node, Cond):
@@ -257,7 +262,11 @@ class Builder:
 
     def _feed(self, site: Site, arguments: dict[str, Tree], is_inner: bool = False) -> None:
         """What an inner graph function takes counts only where no API argument has that name."""
-        site.is_called = True
+        if not site.is_called:
+            # A component gets variables when something that is built reaches it, and not before:
+            # an actor's process has no memory and no optimizer.
+            site.is_called = True
+            self._queue.append(site)
         for name in site.needs:
             if arguments.get(name) is not None and not (is_inner and name in site.api_arguments):
                 site.feeds.setdefault(name, []).append(arguments[name])

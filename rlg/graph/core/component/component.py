@@ -247,8 +247,16 @@ def walk(root: Component) -> Iterator[Component]:
         level = following
 
 
-def name_trees(roots: Sequence[Component]) -> list[Component]:
-    """Gives each component its path, breadth first: the shallowest place that holds it owns it."""
+def name_trees(roots: Sequence[Component], at: str | None = None) -> list[Component]:
+    """Gives each component its path, breadth first: the shallowest place that holds it owns it.
+
+    `at` is the path of a root that is part of something larger elsewhere.
+    """
+    if at is not None and (len(roots) != 1 or not re.fullmatch(r"[\w.-]+(/[\w.-]+)*", at)):
+        raise ComponentError(
+            f"at={at!r} is the path of one root inside a larger graph, as in at='agent/memory'; "
+            f"there are {len(roots)} roots."
+        )
     taken: dict[str, Component] = {}
     seen: set[int] = set()
 
@@ -263,7 +271,7 @@ def name_trees(roots: Sequence[Component]) -> list[Component]:
         seen.add(id(component))
 
     for root in roots:
-        name(root, root.scope or snake(type(root).__name__))
+        name(root, at or root.scope or snake(type(root).__name__))
     level = list(roots)
     while level:
         following = []

@@ -22,18 +22,23 @@ def dtype_of_kind(kind: str) -> str:
     return KINDS[kind]
 
 
-def key_of(seed: int, path: str) -> int:
-    """A 128-bit key from root seed and path: neighbouring seeds and paths share nothing."""
-    digest = hashlib.blake2b(f"{seed}:{path}".encode(), digest_size=16).digest()
+def key_of(seed: int, path: str, role: Sequence[str | int] = ()) -> int:
+    """A 128-bit key from root seed, role and path: neighbours share nothing.
+
+    A role is a name with numbers, ("actor", 3): initial values are drawn by seed and path alone,
+    so that all processes of a run begin alike, but what they draw later is their own.
+    """
+    owner = "".join(f"@{part}" for part in role)  # Paths have no "@".
+    digest = hashlib.blake2b(f"{seed}{owner}:{path}".encode(), digest_size=16).digest()
     return int.from_bytes(digest, "little")
 
 
 class Stream:
     """The random numbers of one component."""
 
-    def __init__(self, seed: int, path: str) -> None:
+    def __init__(self, seed: int, path: str, role: Sequence[str | int] = ()) -> None:
         self.path = path
-        self._generator = np.random.Generator(np.random.Philox(key=key_of(seed, path)))
+        self._generator = np.random.Generator(np.random.Philox(key=key_of(seed, path, role)))
 
     def uniform(self, shape: Sequence[int]) -> NDArray[np.float32]:
         """float32 in [0, 1)."""
