@@ -11,6 +11,5 @@ setup(
     package_data={
         "rlg.conf": ["**/*.yaml"],
         "rlg.graph.drawing": ["page/*"],
-        "rlg.tracking.chart": ["*.js"],
     },
 )

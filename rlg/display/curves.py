@@ -25,6 +25,9 @@ Floats = NDArray[np.float64]
 ELAPSED = "time/time_elapsed"  # seconds; where a run doesn't log them, they follow from its speed
 # Which key of a section names it, for `--group-by agent,env`.
 NAMES = ("type", "name")
+SECTIONS = ("agent", "env", "network", "memory", "optimizer", "policy", "backend", "executor")
+IRRELEVANT = ("seed", "logger", "checkpoint", "expected", "plugins")  # to what a run learns
+LABELLED = 3  # keys in a label, unless more are needed
 GRID = 200  # points of a mean whose runs were not logged at the same places
 
 
@@ -129,26 +132,40 @@ def read_curves(runs: Sequence[Path], metric: str, axis: str) -> tuple[list[Curv
 
 
 def grouped(curves: Sequence[Curve], by: Sequence[str] | None) -> list[CurveGroup]:
-    """Groups by these keys, or by everything but the seed in which the runs differ."""
+    """Groups by these keys, or by everything in which the runs differ, but for the seed.
+
+    Labels name what differs, the most telling keys first, and no more than tell groups apart.
+    """
     configs = [curve.config for curve in curves]
     keys = _differing(configs) if by is None else [_key(name, configs) for name in by]
     found: dict[tuple[str, ...], list[Curve]] = {}
     for curve in curves:
         values = tuple(_text(curve.config.get(key)) for key in keys)
         found.setdefault(values, []).append(curve)
+    count = LABELLED if by is None else len(keys)
+    while len({values[:count] for values in found}) < len(found):
+        count += 1
     return [
-        CurveGroup(_label(keys, values, curves), tuple(members))
+        CurveGroup(_label(keys[:count], values, curves), tuple(members))
         for values, members in sorted(found.items(), key=lambda item: _order(item[0]))
     ]
 
 
 def _differing(configs: Sequence[Mapping[str, Any]]) -> list[str]:
-    """All but the seed, and but keys that only one of several types of a section has."""
-    keys = [key for key in differing(configs) if key != "seed"]
+    """The most telling first; without keys that only one of several types of a section has."""
+    keys = [key for key in differing(configs) if key.partition(".")[0] not in IRRELEVANT]
     everywhere = set.intersection(*(set(config) for config in configs))
-    return [
+    shared = [
         key for key in keys if key in everywhere or f"{key.rpartition('.')[0]}.type" not in keys
     ]
+    return sorted(shared, key=_rank)
+
+
+def _rank(key: str) -> tuple[bool, int]:
+    """Which agent, environment, network... it is comes before their options, and these by room."""
+    section, _, last = key.partition(".")
+    room = SECTIONS.index(section) if section in SECTIONS else len(SECTIONS)
+    return last not in NAMES, room
 
 
 def _key(name: str, configs: Sequence[Mapping[str, Any]]) -> str:
@@ -164,11 +181,15 @@ def _key(name: str, configs: Sequence[Mapping[str, Any]]) -> str:
 
 def _label(keys: Sequence[str], values: Sequence[str], curves: Sequence[Curve]) -> str:
     if keys:
-        return ", ".join(f"{_short(key)}={value}" for key, value in zip(keys, values, strict=True))
-    config = curves[0].config
-    return (
-        " ".join(str(config[key]) for key in ("agent.type", "env.name") if key in config) or "runs"
-    )
+        return ", ".join(f"{_short(key)}={value}" for key, value in zip(keys, values, strict=False))
+    return common(curves) or "runs"
+
+
+def common(curves: Sequence[Curve]) -> str:
+    """Agent and environment, as far as all runs have the same: `dqn on cartpole`."""
+    values = [{str(c.config.get(key)) for c in curves} for key in ("agent.type", "env.name")]
+    shared = [found.pop() for found in values if len(found) == 1]
+    return " on ".join(name for name in shared if name != "None")
 
 
 def _short(key: str) -> str:
