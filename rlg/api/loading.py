@@ -1,4 +1,4 @@
-"""An agent as a checkpoint holds it, without its experience."""
+"""An agent as a checkpoint holds it, to act with."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from rlg.errors import CheckpointError
 from rlg.tracking.checkpoints.store import CheckpointStore
 from rlg.tracking.folder import RunFolder
 
+SMALL = {"type": "replay", "buffer_size": 1}  # a memory for those who only act
+
 
 def load_agent(
-    config: Mapping[str, Any], folder: RunFolder, step: int | None = None, *, best: bool = False
+    config: Mapping[str, Any], folder: RunFolder, step: int | None = None, best: bool = False
 ) -> tuple[Agent, Mapping[str, Any]]:
     """The agent with its weights (of the best evaluation, if asked), and the environment's spec."""
     store = CheckpointStore(folder.best if best else folder.checkpoints, read_only=True)
@@ -26,10 +28,11 @@ def load_agent(
     env = config["env"]
     with make_env(**{**env, "num_envs": 1}) as example:
         spaces = example.observation_space, example.action_space
-    # Only the model is loaded, so the memory need not have room for anything, nor be of its kind.
-    memory = {"type": "replay", "buffer_size": 1}
-    agent = agent_of({**config, "memory": memory}, *spaces)
-    agent.build(build_options(config))
-    checkpoint = store.load(step, fallback=step is None, sections=["model"])
-    agent.set_model(checkpoint.tree["model"])
+    memory = {"memory": SMALL} if "memory" in config else {}
+    agent = agent_of({**config, **memory}, *spaces)
+    agent.build(build_options(config), roles=["actor"])
+    model = store.load(step, fallback=step is None, sections=["model"]).tree["model"]
+    # An actor has a part of the model only; what it has must be in the checkpoint.
+    known = agent.executor.kinds()
+    agent.set_model({path: value for path, value in model.items() if path in known})
     return agent, env

@@ -124,11 +124,25 @@ def evaluate_run(
     checkpoint: int | None = None,
     best: bool = False,
     trust_plugins: bool = False,
+    render: bool = False,
+    video: Path | None = None,
 ) -> Evaluation:
-    """Plays episodes with a run's agent as a checkpoint, or its best evaluation, holds it."""
+    """Plays episodes with a run's agent as a checkpoint, or its best evaluation, holds it.
+
+    `render` shows them in a window, `video` is the .mp4 or .gif file that they are written to.
+    """
     config = validate(run_config(path, imports_plugins=True, trust_plugins=trust_plugins))
     agent, env = load_agent(config, RunFolder(path), checkpoint, best=best)
-    return evaluate(agent, env, episodes, evaluation_seed(int(config["seed"])))
+    seed = evaluation_seed(int(config["seed"]))
+    if render:
+        shown = {**env, "render_mode": "human"}
+        return evaluate(agent, shown, episodes, seed, watch=lambda *_: None)
+    if video is None:
+        return evaluate(agent, env, episodes, seed)
+    from rlg.display.video import Video
+
+    with Video(video) as film:
+        return evaluate(agent, {**env, "render_mode": "rgb_array"}, episodes, seed, watch=film.add)
 
 
 def evaluation_seed(seed: int) -> int:

@@ -15,6 +15,7 @@ Step = Annotated[
     str | None,
     typer.Option("--checkpoint", help="Step, or 'best' for eval (default: latest intact)."),
 ]
+SUFFIXES = (".mp4", ".gif")  # of films
 TrustPlugins = Annotated[
     bool, typer.Option("--trust-plugins", help="Import the plugins that the folder names.")
 ]
@@ -55,8 +56,14 @@ def resume(
 
 def evaluate(
     folder: Folder,
-    episodes: Annotated[int, typer.Option(min=1, help="How many to play.")] = 20,
+    episodes: Annotated[
+        int | None, typer.Option(min=1, help="How many (default: 20, or 1 to look at).")
+    ] = None,
     checkpoint: Step = None,
+    render: Annotated[bool, typer.Option("--render", help="Show them in a window.")] = False,
+    video: Annotated[
+        Path | None, typer.Option("--video", help="Film them: an .mp4 or .gif file.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
     trust_plugins: TrustPlugins = False,
 ) -> int:
@@ -70,11 +77,24 @@ def evaluate(
     from rlg.cli.summary import describe, figures_of
     from rlg.cli.waiting import waiting
 
-    with waiting(f"playing {episodes} episodes..."):
+    if render and video:
+        raise SpecError("rlg eval: give --render or --video, not both.")
+    if video is not None and video.suffix not in SUFFIXES:
+        raise SpecError(f"--video {video}: its name must end in {' or '.join(SUFFIXES)}.")
+    count = episodes or (1 if render or video else 20)
+    with waiting(f"playing {count} {'episode' if count == 1 else 'episodes'}..."):
         found = evaluate_run(
-            folder, episodes=episodes, checkpoint=step, best=best, trust_plugins=trust_plugins
+            folder,
+            episodes=count,
+            checkpoint=step,
+            best=best,
+            trust_plugins=trust_plugins,
+            render=render,
+            video=video,
         )
     print(json.dumps(figures_of(found)) if as_json else describe(found))
+    if video is not None and not as_json:
+        print(f"video:      {video}")
     return 0
 
 

@@ -22,6 +22,7 @@ from rlg.envs.vector import Step, VectorEnv
 from rlg.errors import EnvironmentFailure, SpecError
 from rlg.graph.spaces import Box
 
+ENLARGED = 4  # times, of pictures
 Mask = NDArray[np.bool_]
 Frames = NDArray[np.uint8]  # [N, stack, height, width], as ALE returns them
 
@@ -84,6 +85,7 @@ class AtariEnv(VectorEnv):
                 "probability below 1: 0.0, or 0.25 for sticky actions."
             )
         self.frame_skip = frame_skip
+        self.fps = 60.0 / frame_skip
         self._max_episode_steps = max_episode_steps
         self._episodic_life = episodic_life
         self._reward_clipping = reward_clipping
@@ -98,6 +100,11 @@ class AtariEnv(VectorEnv):
         self._since = np.zeros(num_envs, np.int64)  # steps since
         self._lives = np.zeros(num_envs, np.int32)
         self._ages = np.zeros(num_envs, np.int64)  # steps since a game or life began
+
+    def picture(self, observations: Any) -> NDArray[np.uint8]:
+        """What the agent sees, enlarged: ALE's vector environment shows nothing else."""
+        gray = np.asarray(observations)[0, :, :, -1].repeat(ENLARGED, 0).repeat(ENLARGED, 1)
+        return np.stack([gray] * 3, axis=-1)
 
     def reset(self) -> Any:
         self._episodes.begin()

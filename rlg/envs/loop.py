@@ -6,16 +6,24 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rlg.envs.actions import Actions
 from rlg.envs.layout import Columns, Layout, as_float32, marks
 from rlg.envs.log import ActionLog
 from rlg.envs.vector import Step, VectorEnv
-from rlg.errors import EnvironmentFailure
+from rlg.errors import EnvironmentFailure, SpecError
 from rlg.graph.spaces import from_gymnasium
 
 if TYPE_CHECKING:
     import gymnasium
+
+
+def missing_extra(name: str, extra: str) -> SpecError:
+    """What to install for an environment."""
+    return SpecError(
+        f"environment {name!r} needs a package that isn't installed: pip install 'rlg[{extra}]'"
+    )
 
 
 class LoopEnv(VectorEnv):
@@ -48,9 +56,23 @@ class LoopEnv(VectorEnv):
         observations = as_float32(from_gymnasium(first.observation_space))
         options = {**(options or {}), "fresh_envs": fresh_envs}
         super().__init__(name, num_envs, seed, options, observations, self._actions.space)
+        self.fps = float(first.metadata.get("render_fps", self.fps))
         self._layout = Layout(observations)
         self._log = ActionLog(self._actions.empty())
         self._last: list[Any] = [None] * num_envs  # what each environment showed last
+
+    def picture(self, observations: Any) -> NDArray[np.uint8]:
+        import gymnasium
+
+        try:
+            frame = self._envs[0].render()
+        except gymnasium.error.DependencyNotInstalled as error:
+            raise missing_extra(self.name, "render") from error
+        if not isinstance(frame, np.ndarray):
+            raise SpecError(
+                f"environment {self.name!r} draws no pictures: it needs render_mode='rgb_array'."
+            )
+        return frame
 
     def reset(self) -> Any:
         self._episodes.begin()

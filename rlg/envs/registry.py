@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from rlg.envs.builtin import BUILTIN, register_builtin
+from rlg.envs.loop import missing_extra
 from rlg.envs.vector import VectorEnv
 from rlg.errors import EnvironmentFailure, RLGError, SpecError
 from rlg.spelling import suggestion
@@ -55,28 +56,34 @@ _TWO_PLAYERS = {"combat", "joust", "maze_craze", "warlords"}  # no single player
 _VECTOR_FROM = 8  # environments: with fewer, single ones are faster (20 against 140 us for one)
 
 
-def make_env(name: str, num_envs: int = 1, seed: int = 0, **options: Any) -> VectorEnv:
+def make_env(
+    name: str, num_envs: int = 1, seed: int = 0, *, render_mode: str | None = None, **options: Any
+) -> VectorEnv:
     """N environments by short name, name of an Atari game, or id of gymnasium.
 
+    `render_mode` "rgb_array" lets them draw `picture`s, "human" opens windows.
     `options` go to the environment's constructor; `max_episode_steps` is known to all, and
     `fresh_envs` (a new environment for each episode) to all but Atari games.
     """
     if num_envs < 1:
         raise SpecError(f"environment {name!r}: num_envs is {num_envs}; give at least 1.")
     env_id = SHORT_NAMES.get(name, name)
-    if env_id == "CartPole-v1" and num_envs >= _VECTOR_FROM:
+    shown = options if render_mode is None else {**options, "render_mode": render_mode}
+    if env_id == "CartPole-v1" and num_envs >= _VECTOR_FROM and render_mode is None:
         from rlg.envs.cartpole import CartPoleEnv
 
         return _checked(CartPoleEnv, "cartpole", num_envs, seed, options)
     if env_id in SHORT_NAMES.values():
-        return _loop(env_id, num_envs, seed, options)
+        return _loop(env_id, num_envs, seed, shown)
     games = _games()
+    if render_mode == "human" and (name in games or name in games.values()):
+        raise SpecError(f"environment {name!r} has no window. Write a film: --video FILE.mp4")
     if name in games:
         return _atari(name, num_envs, seed, options)
     if name in games.values():
         game = next(game for game, env_id in games.items() if env_id == name)
         return _atari(game, num_envs, seed, {"repeat_action_probability": 0.25, **options})
-    return _loop(name, num_envs, seed, options)
+    return _loop(name, num_envs, seed, shown)
 
 
 def register_env(name: str, target: Any, max_episode_steps: int | None = None) -> None:
@@ -146,7 +153,7 @@ def _register(env_id: str, name: str) -> None:
         try:
             import_module("minatar.gym").register_envs()
         except ImportError:
-            raise _missing(name, "minatar") from None
+            raise missing_extra(name, "minatar") from None
 
 
 def _check_known(env_id: str) -> None:
@@ -179,7 +186,7 @@ def _single(name: str, env_id: str, options: Mapping[str, Any]) -> gymnasium.Env
         extra = next((extra for start, extra in _EXTRAS.items() if entry.startswith(start)), None)
         if extra is None:
             raise SpecError(f"environment {name!r}: {_line(error)}") from error
-        raise _missing(name, extra) from error
+        raise missing_extra(name, extra) from error
     except TypeError as error:
         given = ", ".join(options) or "none"
         raise SpecError(
@@ -189,12 +196,6 @@ def _single(name: str, env_id: str, options: Mapping[str, Any]) -> gymnasium.Env
         raise EnvironmentFailure(
             f"{name}: making it raised {type(error).__name__}: {_line(error)}"
         ) from error
-
-
-def _missing(name: str, extra: str) -> SpecError:
-    return SpecError(
-        f"environment {name!r} needs a package that isn't installed: pip install 'rlg[{extra}]'"
-    )
 
 
 def _line(error: Exception) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlg.envs.episodes import Episodes
-from rlg.errors import EnvironmentFailure
+from rlg.errors import EnvironmentFailure, SpecError
 from rlg.graph.spaces import Space
 
 
@@ -39,6 +39,8 @@ class VectorEnv(ABC):
 
     kind: ClassVar[str]  # of the snapshots
     frame_skip: int = 1  # frames per step
+
+    fps: float = 30.0  # of pictures
 
     def __init__(
         self,
@@ -71,6 +73,10 @@ class VectorEnv(ABC):
     @abstractmethod
     def restore(self, snapshot: Mapping[str, Any]) -> Any:
         """Goes back to a snapshot, of another process too, and returns its observations."""
+
+    def picture(self, observations: Any) -> NDArray[np.uint8]:
+        """What the first environment looks like now, RGB [height, width, 3]."""
+        raise SpecError(f"environment {self.name!r} has no picture of itself.")
 
     @abstractmethod
     def close(self) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rlg.envs import make_env
+from rlg.envs import VectorEnv, make_env
 from rlg.execution.recurrent_state import RecurrentState
 from rlg.execution.roles import Actor
 from rlg.execution.types import Clock
@@ -45,9 +45,14 @@ def evaluate(
     episodes: int,
     seed: int,
     after_step: Callable[[], None] | None = None,
+    watch: Callable[[VectorEnv, Any], None] | None = None,
 ) -> Evaluation:
-    """Plays whole episodes without exploration: nothing of the actor changes by it."""
-    num_envs = next(n for n in range(min(episodes, MOST_ENVS), 0, -1) if episodes % n == 0)
+    """Plays whole episodes without exploration: nothing of the actor changes by it.
+
+    `watch` sees the environment and its observations before each step, one episode after the other.
+    """
+    most = 1 if watch is not None else MOST_ENVS
+    num_envs = next(n for n in range(min(episodes, most), 0, -1) if episodes % n == 0)
     share = episodes // num_envs
     returns: list[list[float]] = [[] for _ in range(num_envs)]
     lengths: list[list[int]] = [[] for _ in range(num_envs)]
@@ -57,6 +62,8 @@ def evaluate(
     with make_env(**{**env, "num_envs": num_envs}, seed=seed) as environments:
         observations = environments.reset()
         while any(len(played) < share for played in returns):
+            if watch is not None:
+                watch(environments, observations)
             if recurrent is not None:
                 hidden, resets = recurrent.before_step(num_envs)
             action = actor.act(observations, hidden, resets, clock, explore=False)

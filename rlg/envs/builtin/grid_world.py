@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import gymnasium
+import numpy as np
 from gymnasium import spaces
+from numpy.typing import NDArray
 
 from rlg.errors import SpecError
 
@@ -29,6 +31,9 @@ WORLDS = {
 
 _MOVES = ((0, -1), (1, 0), (0, 1), (-1, 0))  # up, right, down, left, as (x, y)
 _REWARDS = {"G": 1.0, "H": -5.0}  # goal and hole, which end the episode
+_COLORS = {"S": (200, 220, 255), "G": (80, 200, 120), "H": (30, 30, 30), "W": (130, 130, 130)}
+_COLORS[" "] = (240, 240, 240)
+_WALKER, _CELL = (220, 60, 60), 48  # pixels
 
 
 class GridWorld(gymnasium.Env[Any, Any]):
@@ -38,7 +43,10 @@ class GridWorld(gymnasium.Env[Any, Any]):
     walker where it is.
     """
 
-    def __init__(self, world: str | Sequence[str] = "4x4") -> None:
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 4}  # noqa: RUF012
+
+    def __init__(self, world: str | Sequence[str] = "4x4", render_mode: str | None = None) -> None:
+        self.render_mode = render_mode
         self._map = _read(world)
         self._rows, self._columns = len(self._map), len(self._map[0])
         self.observation_space = spaces.Discrete(self._rows * self._columns)
@@ -60,6 +68,12 @@ class GridWorld(gymnasium.Env[Any, Any]):
             self._at = x, y
         ground = self._map[self._at[1]][self._at[0]]
         return self._cell(), _REWARDS.get(ground, -0.1), ground in _REWARDS, False, {}
+
+    def render(self) -> NDArray[np.uint8]:
+        """Goal green, holes dark, walls gray, the walker red."""
+        cells = np.array([[_COLORS[c] for c in row] for row in self._map], np.uint8)
+        cells[self._at[1], self._at[0]] = _WALKER
+        return cells.repeat(_CELL, 0).repeat(_CELL, 1)
 
     def _cell(self) -> int:
         return self._at[0] * self._rows + self._at[1]

@@ -1,0 +1,115 @@
+"""Films of episodes: .mp4 by imageio's ffmpeg or else OpenCV, .gif by Pillow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rlg.errors import SpecError
+from rlg.tracking.errors import TrackingError
+
+Frame = NDArray[np.uint8]  # RGB [height, width, 3]
+
+
+class Shown(Protocol):
+    """What can be filmed; see `rlg.envs.VectorEnv`."""
+
+    fps: float
+
+    def picture(self, observations: Any) -> Frame: ...
+
+
+class Video:
+    """A file that grows frame by frame, and gets its name when it is complete."""
+
+    def __init__(self, path: Path) -> None:
+        if path.suffix not in WRITERS:
+            known = " or ".join(WRITERS)
+            raise SpecError(f"--video {path}: its name must end in {known}.")
+        self.path = path
+        self._part = path.with_name(f".{path.stem}.part{path.suffix}")
+        self._writer: Any = None
+
+    def add(self, env: Shown, observations: Any) -> None:
+        """Films what the environment shows now."""
+        frame = env.picture(observations)
+        height, width = frame.shape[0] // 2 * 2, frame.shape[1] // 2 * 2  # as codecs want it
+        if self._writer is None:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._writer = WRITERS[self.path.suffix](self._part, env.fps, (width, height))
+        self._writer.write(np.ascontiguousarray(frame[:height, :width]))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._writer is not None:
+            self._writer.close()
+            if error is None:
+                self._part.replace(self.path)
+        self._part.unlink(missing_ok=True)
+
+
+class _Imageio:
+    """H.264, which browsers play too."""
+
+    def __init__(self, path: Path, fps: float, size: tuple[int, int]) -> None:
+        self._writer: Any = import_module("imageio").get_writer(path, fps=fps, macro_block_size=2)
+        self.write: Callable[[Frame], None] = self._writer.append_data
+        self.close: Callable[[], None] = self._writer.close
+
+
+class _OpenCV:
+    """MPEG-4 part 2: OpenCV's wheels have no encoder for H.264."""
+
+    def __init__(self, path: Path, fps: float, size: tuple[int, int]) -> None:
+        import cv2
+
+        self._writer = cv2.VideoWriter(str(path), cv2.VideoWriter.fourcc(*"mp4v"), fps, size)
+        if not self._writer.isOpened():
+            raise TrackingError(
+                f"--video {path.name}: OpenCV has no codec for it. Install one with "
+                "pip install 'rlg[video]', or write a .gif."
+            )
+        self.close = self._writer.release
+
+    def write(self, frame: Frame) -> None:
+        self._writer.write(frame[:, :, ::-1])  # BGR
+
+
+class _Gif:
+    def __init__(self, path: Path, fps: float, size: tuple[int, int]) -> None:
+        self._path = path
+        self._milliseconds = max(20, round(1000 / fps))  # players take less for none at all
+        self._frames: list[Any] = []
+
+    def write(self, frame: Frame) -> None:
+        from PIL import Image
+
+        self._frames.append(Image.fromarray(frame).quantize(64))
+
+    def close(self) -> None:
+        first, *rest = self._frames
+        first.save(
+            self._path, save_all=True, append_images=rest, duration=self._milliseconds, loop=0
+        )
+
+
+def _mp4(path: Path, fps: float, size: tuple[int, int]) -> Any:
+    has_ffmpeg = find_spec("imageio") is not None and find_spec("imageio_ffmpeg") is not None
+    return (_Imageio if has_ffmpeg else _OpenCV)(path, fps, size)
+
+
+WRITERS: dict[str, Callable[[Path, float, tuple[int, int]], Any]] = {".mp4": _mp4, ".gif": _Gif}
