@@ -124,6 +124,15 @@ def nearest_path(path: str, paths: Iterable[str]) -> str | None:
     return None
 
 
+def paths(config: Mapping[Any, Any], prefix: str = "") -> list[str]:
+    """All dotted paths in a tree, of its sections too."""
+    found: list[str] = []
+    for key, value in config.items():
+        found.append(f"{prefix}{key}")
+        found += paths(value, f"{prefix}{key}.") if isinstance(value, Mapping) else []
+    return found
+
+
 def leaves(config: Mapping[Any, Any], prefix: str = "") -> list[str]:
     """The dotted paths of all values in a tree."""
     found: list[str] = []

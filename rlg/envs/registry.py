@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -75,7 +75,7 @@ def make_env(
         return _checked(CartPoleEnv, "cartpole", num_envs, seed, options)
     if env_id in SHORT_NAMES.values():
         return _loop(env_id, num_envs, seed, shown)
-    games = _games()
+    games = atari_games()
     if render_mode == "human" and (name in games or name in games.values()):
         raise SpecError(f"environment {name!r} has no window. Write a film: --video FILE.mp4")
     if name in games:
@@ -91,7 +91,7 @@ def register_env(name: str, target: Any, max_episode_steps: int | None = None) -
     import gymnasium
 
     env_id = f"plugins/{name}-v0"
-    if SHORT_NAMES.get(name, env_id) != env_id or name in _games():
+    if SHORT_NAMES.get(name, env_id) != env_id or name in atari_games():
         raise SpecError(f"the environment name {name!r} is taken; choose another name.")
     if env_id not in gymnasium.registry:
         gymnasium.register(env_id, entry_point=target, max_episode_steps=max_episode_steps)
@@ -100,10 +100,11 @@ def register_env(name: str, target: Any, max_episode_steps: int | None = None) -
 
 def env_names() -> list[str]:
     """All short names, those of Atari games included."""
-    return sorted([*SHORT_NAMES, *_games()])
+    return sorted([*SHORT_NAMES, *atari_games()])
 
 
-def _games() -> dict[str, str]:
+@cache
+def atari_games() -> dict[str, str]:
     """Ids of the Atari games by short name."""
     from ale_py.registration import rom_id_to_name
     from ale_py.roms import get_all_rom_ids

@@ -6,9 +6,9 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
-from hydra import compose, initialize_config_module
-from omegaconf import OmegaConf
 
+from rlg.api.composing import compose
+from rlg.api.composing.command_line import CommandLine
 from rlg.api.config.backends import backend_arguments
 from rlg.api.config.groups import groups
 from rlg.api.config.keys import known_keys
@@ -18,15 +18,14 @@ CONF = Path(str(files("rlg.conf")))
 # Experiments are a link to a folder of their own, which `**` alone doesn't follow.
 FOUND = {*CONF.rglob("*.yaml"), *CONF.glob("experiment/*.yaml")}
 FILES = sorted(path.relative_to(CONF).as_posix() for path in FOUND)
-CHOICES = [f"{Path(name).parent}={Path(name).stem}" for name in FILES if "/" in name]
+CHOICES = [name.removesuffix(".yaml").replace("/", "=", 1) for name in FILES if "/" in name]
 # Policies are for `rlg test-component`: agents make their own.
+WHOLE = ("experiment", "tuned")  # files with values of all sections
 TRAINED = [choice for choice in CHOICES if not choice.startswith("policy=")]
 
 
 def composed(*overrides: str) -> dict:
-    with initialize_config_module("rlg.conf", version_base="1.3"):
-        config = compose("train", overrides=list(overrides))
-        return OmegaConf.to_container(config, resolve=True)
+    return compose.composed(CommandLine(list(overrides)))
 
 
 def test_groups_are_the_folders_of_conf():
@@ -42,7 +41,7 @@ def test_every_option_composes_and_is_accepted(choice):
     assert validate(checked) == checked
 
 
-@pytest.mark.parametrize("choice", [c for c in TRAINED if not c.startswith("experiment=")])
+@pytest.mark.parametrize("choice", [c for c in TRAINED if c.partition("=")[0] not in WHOLE])
 def test_every_key_of_an_option_is_known(choice):
     group = choice.partition("=")[0]
     section = composed(choice)[group]
@@ -86,6 +85,42 @@ def test_the_command_line_wins_over_environment_and_experiment():
     assert config["agent"]["batch_size"] == 7
     assert config["agent"]["target_update_interval"] == 1_000
     assert composed("experiment=pong_dqn", "env=breakout")["env"]["name"] == "breakout"
+
+
+def test_tuned_values_are_those_of_agent_and_environment():
+    cartpole, acrobot = composed("agent=dqn", "env=cartpole"), composed("env=acrobot")
+    assert (cartpole["total_timesteps"], cartpole["agent"]["n_step"]) == (40_000, 3)
+    assert (acrobot["total_timesteps"], acrobot["agent"]["batch_size"]) == (50_000, 128)
+    assert composed("env=CartPole-v1")["agent"] == cartpole["agent"]
+    assert composed("env.name=acrobot") == acrobot
+    for game in ("pong", "seaquest", "ALE/Breakout-v5"):
+        assert composed(f"env={game}")["total_timesteps"] == 10_000_000
+        assert composed(f"env={game}")["optimizer"]["learning_rate"] == 1e-4
+
+
+def test_a_pair_without_tuned_values_falls_back_to_the_files_of_its_parts():
+    found = composed("env=FrozenLake-v1")
+    assert found == {**composed("tuned=null", "env=FrozenLake-v1")}
+    assert (found["total_timesteps"], found["network"]["units"]) == (50_000, [256, 256])
+
+
+def test_a_part_that_was_not_tuned_keeps_its_own_values():
+    found = composed("network=lstm", "optimizer=sgd", "memory=prioritized")
+    assert found["network"] == composed("network=lstm", "tuned=null")["network"]
+    assert found["optimizer"]["learning_rate"] == 1e-2
+    assert found["agent"]["n_step"] == 1
+    assert found["agent"]["target_update_interval"] == 256
+
+
+def test_experiment_and_command_line_win_over_tuned_values(rlg, folder):
+    found = composed("experiment=cartpole_dqn", "agent.n_step=2")
+    assert (found["total_timesteps"], found["agent"]["n_step"]) == (100_000, 2)
+    assert found["optimizer"]["learning_rate"] == 2.3e-3
+    (folder / "mine/tuned").mkdir(parents=True)
+    text = "# @package _global_\ntotal_timesteps: 7\n"
+    (folder / "mine/tuned/dqn_FrozenLake-v1.yaml").write_text(text)
+    own = rlg("train", "--config-dir", "mine", "env=FrozenLake-v1", "--cfg", "job").out
+    assert "total_timesteps: 7\n" in own
 
 
 def test_the_users_folder_is_searched_first(rlg, folder):

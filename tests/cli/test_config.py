@@ -58,6 +58,38 @@ def test_an_atari_game_brings_network_and_memory_of_images(rlg, name, sticky):
     assert (config["network"]["type"], config["memory"]["type"]) == ("nature_cnn", "frame_replay")
 
 
+@pytest.mark.parametrize(
+    ("words", "key", "value"),
+    [
+        (["env.max_episode_steps=9"], "env.max_episode_steps", 9),
+        (["env=Acrobot-v1", "env.max_episode_steps=9"], "env.max_episode_steps", 9),
+        (["network=lstm", "network.network.bias_init=zeros"], "network.network.bias_init", "zeros"),
+        (["network.scope=net"], "network.scope", "net"),
+        (["backend.compile=true", "backend=torch"], "backend.compile", True),
+    ],
+)
+def test_a_key_that_a_constructor_takes_needs_no_plus(rlg, words, key, value):
+    found = shown(rlg, *words)
+    section = found["config"]
+    for name in key.split(".")[:-1]:
+        section = section[name]
+    assert section[key.rpartition(".")[2]] == value
+    assert found["sources"][key] == "command line"
+
+
+@pytest.mark.parametrize("value", ["1e-3", "[[0,1e-3],[1,0]]", "{type:linear,initial:1,final:0}"])
+def test_a_tuned_schedule_is_replaced_by_any_other_form(rlg, value):
+    found = shown(rlg, "env=cartpole", f"optimizer.learning_rate={value}")["config"]
+    assert str(found["optimizer"]["learning_rate"])[:1] == {"1": "0"}.get(value[0], value[0])
+
+
+def test_values_say_that_they_were_tuned(rlg):
+    found = shown(rlg, "env=seaquest")["sources"]
+    assert found["agent.batch_size"] == "conf/tuned/dqn_atari.yaml"
+    assert found["optimizer.learning_rate"] == "conf/tuned/optimizer/dqn_atari_adam.yaml"
+    assert found["agent.gamma"] == "conf/agent/dqn.yaml"
+
+
 def test_an_experiment_may_choose_any_environment(rlg, folder):
     (folder / "mine/experiment").mkdir(parents=True)
     text = "# @package _global_\ndefaults:\n  - override /env: Acrobot-v1\n"
@@ -72,7 +104,7 @@ def test_the_page_is_yaml_that_a_run_would_accept(rlg, folder):
     assert content == shown(rlg, "env=pong", "seed=4")["config"]
     assert "seed: 4" in result.out
     assert "# command line" in result.out
-    assert "frames: 200,000 (4 for each step)" in result.out
+    assert "frames: 40,000,000 (4 for each step)" in result.out
     assert list(folder.iterdir()) == []
 
 
@@ -135,7 +167,7 @@ def test_the_arithmetic_agrees_with_the_loop(
     ("words", "bytes_each"),
     [
         # two observations of 4 floats, an action, a reward, an end
-        (["memory.buffer_size=100000"], 2 * 16 + 8 + 4 + 1),
+        (["memory.buffer_size=100000", "tuned=null"], 2 * 16 + 8 + 4 + 1),
         (["env=pong", "memory=replay_frames"], 2 * 84 * 84 * 4 + 8 + 4 + 1),
     ],
 )

@@ -18,7 +18,7 @@ from rlg.api.composing.opening import open_hydra
 from rlg.api.config.groups import groups
 from rlg.api.folders import run_config
 from rlg.errors import SpecError
-from rlg.spelling import did_you_mean, leaves, nearest_path
+from rlg.spelling import did_you_mean, nearest_path, paths
 
 # What decides on a run's episodes and random numbers, which go on where they were. Whether the
 # checkpoint fits other changes, it says itself.
@@ -64,7 +64,7 @@ def _apply(override: Override, config: DictConfig, words: CommandLine) -> None:
     section, _, last = key.rpartition(".")
     parent = OmegaConf.select(config, section) if section else config
     if not isinstance(parent, DictConfig) or (last not in parent and not override.is_add()):
-        hint = did_you_mean(nearest_path(key, leaves(config)))
+        hint = did_you_mean(nearest_path(key, paths(config)))
         raise SpecError(f"{key}: the run's configuration has no such key.{hint}")
     OmegaConf.update(config, key, value, merge=False, force_add=True)
 

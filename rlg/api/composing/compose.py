@@ -182,5 +182,5 @@ def _file(provider: str, path: str, line: CommandLine) -> str:
     if provider == "user" and line.config_dir is not None:
         return f"{line.config_dir / path}.yaml"
     if provider == NamedEnvs.provider:
-        return path.replace("/", "=", 1)  # env=FrozenLake-v1
+        return NamedEnvs.source_of(path)
     return f"conf/{path}.yaml"

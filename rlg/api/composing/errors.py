@@ -19,7 +19,7 @@ from rlg.api.composing.command_line import CommandLine
 from rlg.api.config.groups import composed_groups, groups
 from rlg.api.config.named_envs import is_env_name
 from rlg.envs.registry import env_names
-from rlg.spelling import did_you_mean, leaves, nearest, nearest_path, suggestion
+from rlg.spelling import did_you_mean, nearest, nearest_path, paths, suggestion
 
 
 def explain_composition(error: Exception, words: CommandLine) -> str:
@@ -131,21 +131,15 @@ def _unknown_key(found: re.Match[str], words: CommandLine) -> str:
         )
     config = _composed(words)
     path = _mistaken(key, config, words)
-    section, _, last = path.rpartition(".")
+    section = path.rpartition(".")[0]
     content = OmegaConf.select(config, section) if section else config
     if section and not isinstance(content, DictConfig):
         return _no_section(path, config, used)
     known = _known(section, content)
-    if last in known and section:
-        return (
-            f"{path}: {section} has this option, but the configuration doesn't list it. Add it "
-            f"with a plus: +{path}=..."
-        )
-    paths = [*leaves(config), *(f"{section}.{name}" if section else name for name in known)]
-    paths += used
+    others = [*paths(config), *(f"{section}.{name}" if section else name for name in known)]
     names = ", ".join(known or map(str, content))
     return (
-        f"{path}: there is no such key.{did_you_mean(nearest_path(path, paths))} "
+        f"{path}: there is no such key.{did_you_mean(nearest_path(path, others))} "
         f"Keys of {section or 'a configuration'}: {names}."
     )
 
@@ -154,9 +148,9 @@ def _no_section(path: str, config: DictConfig, used: Sequence[str]) -> str:
     section, _, last = path.rpartition(".")
     if OmegaConf.select(config, section) is not None:
         return f"{path}: {section} is one value, not a section. Write {section}=..."
-    paths = [*leaves(config), *(f"{name}.{last}" for name in used)]
+    found = [*paths(config), *(f"{name}.{last}" for name in used)]
     return (
-        f"{path}: there is no section {section!r}.{did_you_mean(nearest_path(path, paths))} "
+        f"{path}: there is no section {section!r}.{did_you_mean(nearest_path(path, found))} "
         f"Sections: {', '.join(used)}."
     )
 
@@ -203,7 +197,7 @@ def _twice(found: re.Match[str], words: CommandLine) -> str:
 
 def _absent(found: re.Match[str], words: CommandLine) -> str:
     path = found.group(1)
-    meant = nearest_path(path, leaves(_composed(words)))
+    meant = nearest_path(path, paths(_composed(words)))
     return f"~{path}: there is no such key to remove.{did_you_mean(meant)}"
 
 
@@ -211,7 +205,15 @@ def _two_modes(found: re.Match[str], words: CommandLine) -> str:
     return "-m, --cfg and --info exclude each other. Give one of them."
 
 
+def _unchosen(found: re.Match[str], words: CommandLine) -> str:
+    """What is tuned goes by the choices of groups: one of them was removed."""
+    keys = found.group(2).split(", ")
+    name = next(key for key in re.findall(r"{(\w+)}", found.group(1)) if key not in keys)
+    return f"{name}: the section is missing. Choose an option of its group: {name}=..."
+
+
 _PATTERNS = (
+    (r"resolving interpolation '([^']+)', possible interpolation keys: (.*)", _unchosen),
     (r"Could not override '([^']+)'", _unknown_key),
     (r"Ambiguous value for argument '([^']+)'", _several),
     (r"Multiple values for ([\w/@]+)", _twice),

@@ -14,6 +14,7 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.core.plugins import Plugins
 from omegaconf import OmegaConf
 
+from rlg.api.composing.loader import Loader
 from rlg.api.config.named_envs import NamedEnvs
 
 PACKAGE = "rlg.conf"
@@ -40,6 +41,8 @@ def open_hydra(config_dir: Path | None = None) -> Iterator[Hydra]:
     known = GlobalHydra.instance()
     before, known.hydra = known.hydra, None  # a message about an error may compose once more
     try:
-        yield Hydra.create_main_hydra2("train", search_path)
+        hydra = Hydra("train", Loader(search_path))
+        known.initialize(hydra)
+        yield hydra
     finally:
         known.hydra = before

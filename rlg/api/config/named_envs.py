@@ -1,25 +1,25 @@
-"""Options of the group `env` that no file describes: `env=FrozenLake-v1`, `env=seaquest`.
+"""Environments without files: `env=FrozenLake-v1`, `env=seaquest`, and what was tuned for them.
 
 Hydra asks its config sources for `env/FrozenLake-v1` as it asks for any file, so such an option
-works wherever a file would: on the command line, in a sweep, in an experiment's defaults list.
+works wherever a file would: on the command line, in a sweep, in an experiment's defaults list. All
+Atari games share the values of `tuned/..._atari`; an id has those of its short name.
 """
 
 from __future__ import annotations
 
 import re
+from functools import cache
 from importlib.resources import files
-from typing import Any
 
-import yaml
 from hydra.core.object_type import ObjectType
 from hydra.plugins.config_source import ConfigResult, ConfigSource
-from omegaconf import OmegaConf
+from omegaconf import DictConfig, OmegaConf
 
-from rlg.envs.registry import SHORT_NAMES, env_names
+from rlg.envs.registry import SHORT_NAMES, atari_games, env_names
 
-GROUP = "env/"
 NUM_ENVS = 8
 STICKY = 0.25  # of the ids ALE/...-v5 (Machado et al., 2018)
+PARTS = ("network/", "memory/", "optimizer/")  # groups with files of their own in `tuned`
 _ID = re.compile(r"[\w./-]+-v\d+")
 
 
@@ -28,14 +28,40 @@ def is_env_name(name: str) -> bool:
     return bool(_ID.fullmatch(name)) or name in env_names()
 
 
-def section_for(name: str) -> dict[str, Any]:
+def section_for(name: str) -> DictConfig:
     """What a file for this environment would say; Atari games are played as Breakout is."""
     is_id = name.startswith("ALE/")
-    if not is_id and (name in SHORT_NAMES or name not in env_names()):
-        return {"name": name, "num_envs": NUM_ENVS}
-    section = yaml.safe_load((files("rlg.conf") / "env" / "breakout.yaml").read_text("utf-8"))
-    sticky = {"repeat_action_probability": STICKY} if is_id else {}
-    return {**section, "name": name, **sticky}
+    if not is_id and name not in atari_games():
+        return OmegaConf.create({"name": name, "num_envs": NUM_ENVS})
+    section = DictConfig(OmegaConf.create(_text("env/breakout")))
+    section.name = name
+    if is_id:
+        section.repeat_action_probability = STICKY
+    return section
+
+
+def tuned_for(option: str) -> str | None:
+    """The packaged option of the group `tuned` that serves for one without a file."""
+    part, slash, rest = option.partition("/") if option.startswith(PARTS) else ("", "", option)
+    agent, _, rest = rest.partition("_")
+    for name, known in _shared().items():
+        if rest == name or rest.startswith(f"{name}_"):
+            found = f"{part}{slash}{agent}_{known}{rest.removeprefix(name)}"
+            return found if (files("rlg.conf") / f"tuned/{found}.yaml").is_file() else None
+    return None
+
+
+@cache
+def _shared() -> dict[str, str]:
+    """Names whose tuned values are found under another one, longer names first."""
+    games = atari_games()
+    found = {name: "atari" for pair in games.items() for name in pair}
+    found |= {env_id: name for name, env_id in SHORT_NAMES.items()}
+    return dict(sorted(found.items(), key=lambda item: -len(item[0])))
+
+
+def _text(path: str) -> str:
+    return (files("rlg.conf") / f"{path}.yaml").read_text("utf-8")
 
 
 class NamedEnvs(ConfigSource):
@@ -48,15 +74,28 @@ class NamedEnvs(ConfigSource):
     def scheme() -> str:
         return "environments"
 
+    @staticmethod
+    def source_of(config_path: str) -> str:
+        """Where the values come from, for people."""
+        group, _, option = config_path.partition("/")
+        return f"conf/tuned/{tuned_for(option)}.yaml" if group == "tuned" else f"{group}={option}"
+
     def load_config(self, config_path: str) -> ConfigResult:
-        config = OmegaConf.create(section_for(config_path.removeprefix(GROUP)))
-        return ConfigResult(self.provider, self.full_path(), config, {"package": None})
+        group, _, option = config_path.partition("/")
+        if group == "tuned":
+            text = _text(f"tuned/{tuned_for(option)}")
+            config, header = OmegaConf.create(text), self._get_header_dict(text)
+        else:
+            config, header = section_for(option), {"package": None}
+        return ConfigResult(self.provider, self.full_path(), config, header)
 
     def is_group(self, config_path: str) -> bool:
         return False
 
     def is_config(self, config_path: str) -> bool:
-        return config_path.startswith(GROUP) and is_env_name(config_path.removeprefix(GROUP))
+        group, _, option = config_path.partition("/")
+        is_tuned = group == "tuned" and tuned_for(option) is not None
+        return is_tuned or (group == "env" and is_env_name(option))
 
     def available(self) -> bool:
         return True

@@ -16,6 +16,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from rlg.api.composing.command_line import CommandLine
 from rlg.api.composing.compose import resolved, task_overrides
+from rlg.api.composing.loader import canonical
 from rlg.errors import SpecError
 from rlg.tracking.sweeps.files import SWEEP, Job, Plan, digest_of
 from rlg.tracking.sweeps.rows import FAILED, MISSING, state_of
@@ -47,10 +48,12 @@ def write_plan(hydra: Hydra, config: DictConfig, folder: Path, line: CommandLine
 def swept_values(hydra: Any, line: CommandLine, overrides: Sequence[str]) -> tuple[str, ...]:
     """Those of a job's overrides that the sweep chose."""
     params = OmegaConf.select(hydra, "sweeper.params") or {}
-    parsed = OverridesParser.create().parse_overrides(line.overrides)
-    swept = {override.get_key_element() for override in parsed if override.is_sweep_override()}
+    parsed = OverridesParser.create().parse_overrides(canonical(line.overrides))
+    swept = {override.key_or_group for override in parsed if override.is_sweep_override()}
     swept |= {str(key) for key in params}
-    return tuple(word for word in overrides if word.partition("=")[0] in swept)
+    # The loader adds a plus to keys that no file lists.
+    words = [word.lstrip("+") for word in overrides]
+    return tuple(word for word in words if word.partition("=")[0] in swept)
 
 
 def _jobs(hydra: Hydra, config: DictConfig, folder: Path, line: CommandLine) -> Iterator[Job]:

@@ -1,0 +1,113 @@
+"""Hydra's loader, which spares its users some typing.
+
+Keys that a constructor takes need no plus, whether a file lists them or not. An environment that is
+chosen by `env.name` alone is chosen as by `env`, with the values that were tuned for it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from hydra._internal.config_loader_impl import ConfigLoaderImpl
+from hydra.errors import ConfigCompositionException
+from hydra.types import RunMode
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import ConfigTypeError
+
+from rlg.api.config.named_envs import is_env_name
+from rlg.errors import RLGError
+
+_UNLISTED = re.compile(r"Could not override '([^']+)'")
+_UNLIKE = re.compile(r"Error merging override ([^=]+)=")
+
+
+class Loader(ConfigLoaderImpl):
+    """Composes configurations; jobs of a sweep are loaded here too, in whichever process."""
+
+    def load_configuration(
+        self,
+        config_name: str | None,
+        overrides: list[str],
+        run_mode: RunMode,
+        from_shell: bool = True,
+        validate_sweep_overrides: bool = True,
+    ) -> DictConfig:
+        def load(words: list[str]) -> DictConfig:
+            return super(Loader, self).load_configuration(
+                config_name, words, run_mode, from_shell, validate_sweep_overrides
+            )
+
+        overrides = canonical(overrides)
+        errors: dict[str, ConfigCompositionException] = {}  # by the key that no file lists
+        while True:
+            try:
+                config = load([word for word in overrides if _key(word) not in errors])
+                break
+            except ConfigCompositionException as error:
+                unlisted, unlike = _UNLISTED.search(str(error)), _UNLIKE.search(str(error))
+                if unlike is not None and isinstance(error.__cause__, ConfigTypeError):
+                    overrides = _replacing(unlike.group(1), overrides)
+                elif unlisted is not None and unlisted.group(1) in map(_key, overrides):
+                    errors[unlisted.group(1)] = error
+                else:
+                    raise
+        for key, reason in errors.items():
+            if not _takes(config, key):
+                raise reason
+        return load([f"+{w}" if _key(w) in errors else w for w in overrides]) if errors else config
+
+    def compute_defaults_list(
+        self, config_name: str | None, overrides: list[str], run_mode: RunMode
+    ) -> Any:
+        return super().compute_defaults_list(config_name, canonical(overrides), run_mode)
+
+
+def canonical(overrides: Sequence[str]) -> list[str]:
+    """Overrides that Hydra takes: `env.name=X` alone is `env=X`, `tuned=null` removes all of it."""
+    pairs = dict(word.split("=", 1) for word in overrides if "=" in word)
+    names = pairs.get("env.name", "").split(",")
+    is_choice = not {"env", "experiment"} & set(pairs) and all(map(is_env_name, names))
+    found = []
+    for word in overrides:
+        if is_choice and _key(word) == "env.name":
+            found.append(word.replace("env.name=", "env=", 1))
+        elif word == "tuned=null":
+            found += [f"~tuned{part}" for part in ("", "/network", "/memory", "/optimizer")]
+        else:
+            found.append(word)
+    return found
+
+
+def _replacing(key: str, overrides: Sequence[str]) -> list[str]:
+    """With a list in place of a mapping, or the other way round: merged they can't be."""
+    found = []
+    for word in overrides:
+        found += [f"~{key}", f"+{word}"] if _key(word) == key else [word]
+    return found
+
+
+def _key(override: str) -> str:
+    return override.partition("=")[0]
+
+
+def _takes(config: DictConfig, key: str) -> bool:
+    """Whether the section's constructor has this argument, or nobody can say before it is made."""
+    from rlg.api.config.components import SETTINGS
+    from rlg.api.config.environments import env_arguments
+    from rlg.api.config.keys import arguments_in
+    from rlg.api.config.validate import PARTS
+
+    section, _, last = key.rpartition(".")
+    node = OmegaConf.select(config, section) if section else None
+    if not isinstance(node, DictConfig):
+        return False
+    content: Any = OmegaConf.to_container(node, resolve=False)
+    try:
+        if section == "env" and env_arguments(str(content.get("name")))[0] is None:
+            return True
+        settings = SETTINGS if section.partition(".")[0] in PARTS else ()
+        return last in (*arguments_in(section, content), *settings)
+    except RLGError:  # an unknown type: a plugin's, or a mistake that has a message of its own
+        return True
