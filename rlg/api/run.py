@@ -7,7 +7,7 @@ line's business.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,10 +18,12 @@ import yaml
 from rlg.api.config.validate import validate
 from rlg.api.expectation import Budget, Expectation, Verdict
 from rlg.api.folders import run_config
+from rlg.api.inspection.arithmetic import report_on
 from rlg.api.interruption import Interruption
 from rlg.api.loading import load_agent
 from rlg.api.phases import BAD_CONFIGURATION, DONE, INTERRUPTED, REWARD_NOT_REACHED, phase
 from rlg.api.session import Session
+from rlg.display.readable import short
 from rlg.errors import CheckpointError, ExecutionError, RLGError, SpecError
 from rlg.execution.evaluation import Evaluation, evaluate
 from rlg.graph.core.component.randomness import key_of
@@ -29,6 +31,7 @@ from rlg.spelling import leaves
 from rlg.tracking.checkpoints.store import BrokenCheckpointError, CheckpointStore
 from rlg.tracking.files import write_atomically
 from rlg.tracking.folder import RunFolder, error_line
+from rlg.tracking.meta import timestamp
 
 # Sections and keys that no checkpoint depends on.
 FREE = (
@@ -58,16 +61,37 @@ class Outcome:
         return (self.steps - (self.resumed_at or 0)) / self.seconds if self.seconds else 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A run that is about to begin."""
+
+    folder: Path
+    backend: str
+    device: str
+    threads: int | None  # None: as many as the framework takes
+    warnings: tuple[str, ...]  # settings that can be run but make little sense
+
+    @property
+    def line(self) -> str:
+        threads = "the framework's" if self.threads is None else self.threads
+        return f"run in {short(self.folder)}: {self.backend} on {self.device}, threads: {threads}"
+
+
+OnStart = Callable[[Start], None]
+
+
 def train(
     config: Mapping[str, Any],
     path: Path | str,
     command: list[str] | None = None,
     *,
     as_test: bool = False,
+    on_start: OnStart | None = None,
 ) -> Outcome:
     """Trains from the beginning, into a new run folder.
 
     As a test, within the budget of the section `expected`, and judged by its reward at the end.
+    `on_start` is called when everything is built.
     """
     with phase("preparing"):
         checked = validate(config)
@@ -81,6 +105,7 @@ def train(
     ):
         with _preparing(folder):
             session.start()
+        _announce(session, on_start)
         return _finish(session, expectation=expectation)
 
 
@@ -91,6 +116,7 @@ def resume(
     changes: Mapping[str, Any] | None = None,
     as_test: bool = False,
     trust_plugins: bool = False,
+    on_start: OnStart | None = None,
 ) -> Outcome:
     """Resumes a run from its newest intact checkpoint, or from the one of a given step.
 
@@ -114,6 +140,7 @@ def resume(
             resumed_at, skipped = session.resume(checkpoint)
         # The next resume goes on with what this one changed.
         write_atomically(folder.config, yaml.safe_dump(config, sort_keys=False))
+        _announce(session, on_start)
         return _finish(session, resumed_at, skipped, expectation)
 
 
@@ -196,6 +223,22 @@ def _preparing(folder: RunFolder) -> Iterator[None]:
         if folder.status.state == "running":
             folder.finish("failed", exit_code=BAD_CONFIGURATION, error=error_line(error))
         raise
+
+
+def _announce(session: Session, on_start: OnStart | None) -> None:
+    """Says how a run begins, to the caller and in its `run.log`."""
+    backend = session.config["backend"]
+    try:
+        warnings = tuple(report_on(session.config).warnings)
+    except LookupError:  # an estimate for agents that it doesn't know
+        warnings = ()
+    device = session.agent.executor.device
+    start = Start(session.folder.path, backend["type"], device, backend.get("threads"), warnings)
+    with session.folder.log.open("a", encoding="utf-8") as log:
+        for line in (start.line, *(f"warning: {text}" for text in start.warnings)):
+            log.write(f"{timestamp()} {line}\n")
+    if on_start is not None:
+        on_start(start)
 
 
 def _finish(

@@ -40,12 +40,16 @@ def resume(
     changes = changes_of(folder, overrides or [], config_dir)
     from rlg.api.run import resume as resume_run
     from rlg.cli.summary import print_failure, print_outcome
-    from rlg.cli.waiting import waiting
+    from rlg.cli.waiting import print_start, waiting
 
     try:
         with waiting("loading the run..."):
             outcome = resume_run(
-                folder, checkpoint=step, changes=changes, trust_plugins=trust_plugins
+                folder,
+                checkpoint=step,
+                changes=changes,
+                trust_plugins=trust_plugins,
+                on_start=print_start,
             )
     except Exception as error:
         print_failure(folder, error)

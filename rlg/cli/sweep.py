@@ -14,12 +14,12 @@ import typer
 from rlg.api.phases import DONE, INTERRUPTED, REWARD_NOT_REACHED
 from rlg.cli.exits import JobsFailedError, report
 from rlg.cli.runs import TrustPlugins
-from rlg.cli.waiting import loading_message, waiting
+from rlg.cli.waiting import loading_message, print_start, waiting
 from rlg.errors import SpecError
 
 if TYPE_CHECKING:
     from rlg.api.composing.command_line import CommandLine
-    from rlg.api.run import Outcome
+    from rlg.api.run import Outcome, Start
     from rlg.api.sweeps.jobs import AlreadyDone
     from rlg.tracking.sweeps.files import Job
     from rlg.tracking.sweeps.rows import Sweep
@@ -91,6 +91,9 @@ class JobLines:
 
     def loading(self, config: Mapping[str, Any]) -> AbstractContextManager[None]:
         return waiting(loading_message(config))
+
+    def started(self, name: str, start: Start) -> None:
+        print_start(start, f"{name}: ")
 
     def ended(self, job: Job, outcome: Outcome | AlreadyDone) -> None:
         from rlg.cli.summary import print_job

@@ -40,7 +40,7 @@ def train(ctx: typer.Context) -> int:
 
 def _run(line: CommandLine) -> int:
     from rlg.api.composing.compose import new_run
-    from rlg.cli.waiting import loading_message, waiting
+    from rlg.cli.waiting import loading_message, print_start, waiting
 
     with new_run(line) as run:
         with waiting(loading_message(run.config)):
@@ -48,7 +48,13 @@ def _run(line: CommandLine) -> int:
             from rlg.cli.summary import print_failure, print_outcome
 
             try:
-                outcome = train_run(run.config, run.folder, run.command, as_test=line.as_test)
+                outcome = train_run(
+                    run.config,
+                    run.folder,
+                    run.command,
+                    as_test=line.as_test,
+                    on_start=print_start,
+                )
             except Exception as error:
                 print_failure(run.folder, error)
                 raise

@@ -1,4 +1,4 @@
-"""A line for the seconds in which frameworks are loaded and nothing else can be seen."""
+"""Lines about a run that is about to begin, on stderr."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rlg.api.run import Start
 
 MOST_COLUMNS = 60  # a wrapped line could not be cleared
 _CLEAR = "\r\x1b[2K"
@@ -31,6 +34,18 @@ def waiting(text: str) -> Iterator[None]:
     finally:
         stream.write(_CLEAR)
         stream.flush()
+
+
+def print_start(start: Start, name: str = "") -> None:
+    """Says where and how a run begins, and which settings make little sense.
+
+    Jobs of a sweep, which have a name, are many: only their warnings are printed.
+    """
+    clear = _CLEAR if sys.stderr.isatty() else ""
+    lines = [] if name else [f"rlg: {start.line}"]
+    lines += [f"rlg: warning: {name}{text}" for text in start.warnings]
+    sys.stderr.write("".join(f"{clear}{line}\n" for line in lines))
+    sys.stderr.flush()
 
 
 def loading_message(config: Mapping[str, Any]) -> str:

@@ -23,6 +23,7 @@ FILES = {
     "metrics.jsonl",
     "plans",
     "progress.csv",
+    "run.log",
     "status.json",
     "tb",
 }
@@ -58,6 +59,23 @@ def test_tensorflow_does_not_write_between_our_lines(process):
     result = process("train", *words)
     assert result.code == 0, result.err
     assert [line for line in result.err.splitlines() if not line.startswith(OURS)] == []
+
+
+def test_a_run_says_where_and_how_it_begins_and_what_makes_little_sense(rlg, folder):
+    words = [*TINY, "agent.learning_starts=5000", "hydra.run.dir=run"]
+    first, second, *_ = rlg("train", *words).err.splitlines()
+    assert first == "rlg: run in run: torch on cpu, threads: 1"
+    warning = "agent.learning_starts=5000 is not reached in total_timesteps=600"
+    assert second.startswith(f"rlg: warning: {warning}")
+    assert f"# warning: {warning}" in rlg("config", *words[:-1]).out
+    log = (folder / "run/run.log").read_text().splitlines()
+    assert log[0].endswith(" run in run: torch on cpu, threads: 1")
+    assert f" warning: {warning}" in log[1]
+    resumed = rlg("resume", "run", "total_timesteps=700")
+    assert resumed.err.startswith("rlg: run in run: torch on cpu, threads: 1\n")
+    job = rlg("train", "-m", *TINY, "agent.learning_starts=5000", "seed=1,2")
+    assert f"rlg: warning: job 0 (seed=1): {warning}" in job.err
+    assert "rlg: run in" not in job.err
 
 
 def test_a_finished_run_is_evaluated_and_resumed(rlg):

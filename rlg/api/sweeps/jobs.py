@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, redirect_stderr
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -19,7 +20,7 @@ from rlg.api.composing.command_line import CommandLine
 from rlg.api.composing.compose import command_of, explained, resolved, task_overrides
 from rlg.api.folders import note_failure
 from rlg.api.phases import INTERRUPTED
-from rlg.api.run import Outcome, resume, train
+from rlg.api.run import OnStart, Outcome, Start, resume, train
 from rlg.api.sweeps.plan import swept_values
 from rlg.api.sweeps.stopping import NamedLines, share_threads, worker_of
 from rlg.display.readable import short
@@ -48,6 +49,8 @@ class Reporter(Protocol):
 
     def loading(self, config: Mapping[str, Any]) -> AbstractContextManager[None]:
         """Around the preparation and the run of a job."""
+
+    def started(self, name: str, start: Start) -> None: ...
 
     def ended(self, job: Job, outcome: Outcome | AlreadyDone) -> None: ...
 
@@ -84,7 +87,10 @@ class Jobs:
             job = replace(job, hash=digest_of(content, sweep))
             command = command_of(self.line, overrides)
             with self.reporter.loading(content):
-                outcome = run_job(job, folder, content, command, as_test=self.line.as_test)
+                started = partial(self.reporter.started, job.name)
+                outcome = run_job(
+                    job, folder, content, command, as_test=self.line.as_test, on_start=started
+                )
         except Exception as error:  # noqa: BLE001 a job fails alone
             if not isinstance(error, FolderTakenError):
                 if Job.read(folder) is None:
@@ -118,7 +124,13 @@ class Jobs:
 
 
 def run_job(
-    job: Job, folder: Path, config: Mapping[str, Any], command: list[str], *, as_test: bool = False
+    job: Job,
+    folder: Path,
+    config: Mapping[str, Any],
+    command: list[str],
+    *,
+    as_test: bool = False,
+    on_start: OnStart | None = None,
 ) -> Outcome | AlreadyDone:
     """Runs, resumes or skips a job, as an earlier sweep left it."""
     state, status = state_of(folder)
@@ -135,7 +147,7 @@ def run_job(
             if outcome is not None:
                 return outcome
             RunFolder(folder).clear()
-        return train(config, folder, command=command, as_test=as_test)
+        return train(config, folder, command=command, as_test=as_test, on_start=on_start)
     finally:
         job.ended(time.monotonic() - started).write(folder)
 
