@@ -70,13 +70,15 @@ def test_a_gif_shows_every_step(tmp_path):
 
 
 def test_a_film_that_fails_midway_leaves_no_file(tmp_path):
-    with (
-        make_env("grid_world", render_mode="rgb_array") as env,
-        pytest.raises(IndexError),
-        Video(tmp_path / "a.mp4") as film,
-    ):
-        for observations in (env.reset(), ()):
-            film.add(env, observations[0])
+    def film() -> None:
+        file = tmp_path / "a.mp4"
+        with make_env("grid_world", render_mode="rgb_array") as env, Video(file) as video:
+            video.add(env, env.reset())
+            assert [path.name for path in tmp_path.iterdir()] == [".a.part.mp4"]
+            raise OSError("the disk is full")
+
+    with pytest.raises(OSError, match="full"):
+        film()
     assert list(tmp_path.iterdir()) == []
 
 
