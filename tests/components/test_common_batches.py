@@ -14,6 +14,7 @@ from rlg.graph.components.common.iterative_optimization import IterativeOptimiza
 from rlg.graph.components.common.sampler import Sampler
 from rlg.graph.components.layers.dense import Dense
 from rlg.graph.components.optimizers.sgd import SGD
+from rlg.graph.core.component.randomness import Stream
 from rlg.graph.spaces import Box, Dict, FloatBox, IntBox
 from rlg.testing import ComponentTest
 
@@ -280,3 +281,29 @@ def test_a_draw_behind_a_part_of_a_batch_is_refused_where_it_would_have_another_
     assert ComponentTest(Halves(), {"inputs": FloatBox()}, "torch").call(
         "call", np.zeros(4, "f4")
     ).shape == (2,)
+
+
+class Sampled(Component):
+    """A learner whose updates draw, as an entropy by samples does."""
+
+    @api
+    @graph_fn
+    def update_from(self, records: Tensor) -> Tensor:
+        return self.ops.mean(
+            records["a"] + self.ops.random_uniform(self.ops.shape_of(records["a"]))
+        )
+
+
+@pytest.mark.parametrize("ranks", ["B", "TB"])
+def test_updates_may_draw(ranks, backend):
+    records = Dict(a=FloatBox(ranks=ranks))
+    values = {"a": np.zeros((2, 5) if ranks == "TB" else (10,), "float32")}
+    found = []
+    for name in ("numpy", backend):
+        learner = IterativeOptimization(Sampled(), n_epochs=3, batch_size=4)
+        test = ComponentTest(learner, {"records": records}, name, apis=["update"])
+        found.append([float(test.call("update", values)) for _ in range(2)])
+    # 3 epochs of 2 minibatches of 4 numbers each, for each call.
+    np.testing.assert_allclose(found[1], found[0], atol=1e-6)
+    numbers = Stream(0, "iterative-optimization/learner").uniform((2, 6, 4))
+    np.testing.assert_allclose(found[1], numbers.mean((1, 2)), atol=1e-6)

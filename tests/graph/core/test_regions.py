@@ -5,7 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rlg.errors import BuildError
 from rlg.graph import Component, Static, Tensor, api, graph_fn
+from rlg.graph.core.component.randomness import Stream
 from rlg.graph.spaces import Box, Dict
 from rlg.testing import ComponentTest
 from tests.graph.core.parts import LINE, AddOne, Counter, Noise, Plus
@@ -235,6 +237,73 @@ def test_a_split_api_method_may_draw_in_a_scan(define_by_run):
     _, ys = run(component, spaces, 0.0, {"a": zeros, "b": zeros}, define_by_run=define_by_run)
     np.testing.assert_allclose(ys["a"][:, 0], UNIFORMS[:3], atol=1e-7)
     np.testing.assert_allclose(ys["b"][:, 0], UNIFORMS[3:], atol=1e-7)
+
+
+class Passes(Component):
+    """Draws in each of `passes` x (n // size) steps: a number that no input has."""
+
+    def __init__(self, size: int = 2, passes: int = 2) -> None:
+        self.size, self.passes = size, passes
+
+    def _rows(self, x):
+        return Box((self.size,), ranks="T")
+
+    def _count(self, x):
+        return {"T": ("product", self.passes, ("quotient", x.ranks, self.size))}
+
+    @graph_fn(spaces=_rows, lengths=_count)
+    def parts(self, x: Tensor) -> Tensor:
+        ops = self.ops
+        count = ops.maximum(
+            ops.cast(ops.batch_size(x), "int64") // self.size, ops.constant(1, "int64")
+        )
+        places = ops.arange(count * self.size) % ops.cast(ops.batch_size(x), "int64")
+        return ops.reshape(ops.concat([ops.take_rows(x, places)] * self.passes, 0), (-1, self.size))
+
+    @graph_fn
+    def fold(self, x: Tensor) -> Tensor:
+        return self.ops.fold_time(x)
+
+    @graph_fn
+    def draw(self, x: Tensor) -> Tensor:
+        return x + self.ops.random_uniform((self.size,))
+
+    @api
+    def step(self, carry, x):
+        return carry, self.draw(x)
+
+    @api
+    def call(self, x):
+        return self.scan(self.step, 0.0, self.parts(x))[1]
+
+    @api
+    def timed(self, xs):
+        return self.scan(self.step, 0.0, self.parts(self.fold(xs)))[1]
+
+
+@both_ways
+@pytest.mark.parametrize(("n", "steps"), [(4, 4), (5, 4), (1, 2), (2, 2)])
+def test_a_loop_of_declared_length_may_draw(n, steps, define_by_run, backend):
+    if backend == "tf-graph":
+        define_by_run = False
+    spaces = {"x": Box(), "xs": Box(ranks="TB")}
+    words = {"apis": ["call", "timed"], "define_by_run": define_by_run}
+    test = ComponentTest(Passes().configure(scope="loop-noise"), spaces, backend, **words)
+    numbers = Stream(0, "loop-noise").uniform((2 * steps, 2))
+    found = test.call("call", np.zeros(n, "float32"))
+    np.testing.assert_allclose(found, numbers[:steps], atol=1e-7)
+    found = test.call("timed", np.zeros((1, n), "float32"))
+    np.testing.assert_allclose(found, numbers[steps:], atol=1e-7)
+
+
+def test_a_length_is_a_size_of_the_inputs_or_it_is_not_known():
+    class Lost(Passes):
+        @graph_fn(spaces=lambda self, x: Box((2,), ranks="T"), lengths=lambda self, x: {"T": "F"})
+        def parts(self, x: Tensor) -> Tensor:
+            return self.ops.reshape(x, (-1, 2))
+
+    with pytest.raises(BuildError, match="the length of a scan with random draws is not known"):
+        ComponentTest(Lost(), {"x": Box()}, apis=["call"]).call("call", np.zeros(4, "float32"))
 
 
 @both_ways

@@ -71,7 +71,11 @@ class IterativeOptimization(Component):
         """Declared: the number of minibatches is that of no input."""
         return Box((self.batch_size,), "int64", ranks="T")
 
-    @graph_fn(spaces=_rows)
+    def _count(self, draws: Box) -> dict[str, Any]:
+        """Known before the call all the same: updates may draw, such as an entropy by samples."""
+        return {"T": ("product", self.n_epochs, ("quotient", draws.ranks, self.batch_size))}
+
+    @graph_fn(spaces=_rows, lengths=_count)
     def minibatches(self, draws: Tensor) -> Tensor:
         """Rows of records, [updates, batch_size]."""
         ops, size = self.ops, self.batch_size

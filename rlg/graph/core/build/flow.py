@@ -80,10 +80,32 @@ def call(node: Call, prober: Prober) -> None:
     if mark.spaces is not None and not mark.keeps_time:
         # Declared outputs may be shorter or longer (slices, parts): nobody may rely on the inputs'.
         sizes["B"] = sizes["T"] = sizes["F"] = None
-    dims = {**dims_of(node), **sizes}
+    dims = {**dims_of(node), **sizes, **_lengths(node, arguments)}
     for record, by_path in zip(node.outputs, found, strict=True):
         record.space = join(by_path, template)
         record.dims = dims
+
+
+def _lengths(node: Call, arguments: dict[str, Any]) -> Dims:
+    """The sizes of ranks that a function declares, in those of its inputs."""
+    if node.method.mark.lengths is None:
+        return {}
+    known = dims_of(node)
+    said = node.method.mark.lengths(node.component, **arguments)
+    return {rank: resolved(size, known) for rank, size in said.items()}
+
+
+def resolved(size: Any, dims: Mapping[str, Any]) -> Any:
+    """A size with ranks replaced by the places where a plan finds theirs; None if one has none."""
+    if size == "F":
+        return dims.get("F") or resolved(("product", "B", "T"), dims)
+    if isinstance(size, str):
+        return dims.get(size)
+    if isinstance(size, tuple):
+        word, *parts = size
+        found = [resolved(part, dims) for part in parts]
+        return None if None in found else (word, *found)
+    return size
 
 
 def argument_spaces(node: Call | Inline) -> dict[str, Any]:

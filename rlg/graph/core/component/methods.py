@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 import inspect
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, Union, get_args, get_origin, overload
 
@@ -46,6 +46,7 @@ class Mark:
     spaces: Callable[..., Any] | None = None
     keeps_time: bool = False
     bounds: Callable[[Any], Any] | None = None
+    lengths: Callable[..., Mapping[str, Any]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +143,7 @@ def graph_fn(
     spaces: Callable[..., Any] | None = None,
     keeps_time: bool = False,
     bounds: Callable[[Any], Any] | None = None,
+    lengths: Callable[..., Mapping[str, Any]] | None = None,
 ) -> Callable[[F], F]: ...
 def graph_fn(
     function: F | None = None,
@@ -153,14 +155,17 @@ def graph_fn(
     spaces: Callable[..., Any] | None = None,
     keeps_time: bool = False,
     bounds: Callable[[Any], Any] | None = None,
+    lengths: Callable[..., Mapping[str, Any]] | None = None,
 ) -> Any:
     """Marks a graph function: numerical code against `self.ops`, written once for all backends.
 
-    `split` calls it once per leaf of nested inputs, `fold_time` merges batch and time around it,
+    `split` calls it once per leaf of nested inputs, `fold_time` merges batch and time around it.
     `spaces(self, **input_spaces)` declares the output spaces instead of a dry run; with
-    `keeps_time` the time in them is as long as that of the inputs. `bounds(self)` names spaces
-    whose bounds hold for the outputs (None for an output without), which no dry run can see: what
-    comes out of a memory lies within the bounds of what went in.
+    `keeps_time` the time in them is as long as that of the inputs. `lengths(self, **input_spaces)`
+    tells the sizes of ranks that no input has, for random draws behind it: a number, a rank of the
+    inputs, ("product", a, b), or ("quotient", a, b), which is 1 or more. `bounds(self)` names
+    spaces whose bounds hold for the outputs (None for an output without), which no dry run can
+    see: what comes out of a memory lies within the bounds of what went in.
     """
     return _decorate(
         function,
@@ -171,6 +176,7 @@ def graph_fn(
         spaces=spaces,
         keeps_time=keeps_time,
         bounds=bounds,
+        lengths=lengths,
     )
 
 

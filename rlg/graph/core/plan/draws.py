@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from rlg.errors import BuildError
 from rlg.graph.core.assembly.assemble import leaves
 from rlg.graph.core.assembly.records import Call, Graph, Scan, all_nodes, is_host_step, records_in
-from rlg.graph.core.build.flow import dims_of, space_of
+from rlg.graph.core.build.flow import dims_of, resolved, space_of
 from rlg.graph.core.build.probe import Draw
 from rlg.graph.core.component.randomness import Stream
+
+# Sizes made of two others. A loop over minibatches has at least one.
+COMBINED: dict[str, Callable[[int, int], int]] = {
+    "product": lambda a, b: a * b,
+    "quotient": lambda a, b: max(a // b, 1),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedDraw:
     """A draw made before the call that uses it.
 
-    Sizes are numbers, places to look, (argument, path of a leaf, axis), or ("product", size, size).
+    Sizes are numbers, places to look, (argument, path of a leaf, axis), or made of two sizes:
+    ("product", size, size), ("quotient", size, size), which is rounded down and 1 or more.
     """
 
     stream: Stream
@@ -44,14 +51,9 @@ def planned(node: Call, draw: Draw, streams: Mapping[str, Stream]) -> PlannedDra
     dims = dims_of(node)
     sizes: list[Any] = []
     for dim in draw.dims:
-        size: Any = dim
-        if isinstance(dim, str) and dim in node.arguments:
-            size = node.arguments[dim]
-        elif dim == "F":
-            size = dims.get("F") or ("product", dims.get("B"), dims.get("T"))
-        elif isinstance(dim, str):
-            size = dims.get(dim)
-        if size is None or (isinstance(size, tuple) and None in size):
+        is_argument = isinstance(dim, str) and dim in node.arguments
+        size: Any = node.arguments[dim] if is_argument else resolved(dim, dims)  # type: ignore[index]
+        if size is None:
             raise BuildError(
                 f"{node.label}: the size of a random draw does not come from an input or a static "
                 "argument, so it can't be made before the call: something on the way to it changes "
@@ -82,8 +84,8 @@ def length_of(node: Scan) -> Any:
 def _renamed(size: Any, names: Mapping[str, str]) -> Any:
     if isinstance(size, int):
         return size
-    if size[0] == "product":
-        return ("product", *(_renamed(part, names) for part in size[1:]))
+    if size[0] in COMBINED:
+        return (size[0], *(_renamed(part, names) for part in size[1:]))
     name, path, axis = size
     return names[name], path, axis
 
@@ -91,8 +93,8 @@ def _renamed(size: Any, names: Mapping[str, str]) -> Any:
 def _measure(size: Any, arguments: Mapping[str, Any]) -> int:
     if isinstance(size, int):
         return size
-    if size[0] == "product":
-        return _measure(size[1], arguments) * _measure(size[2], arguments)
+    if size[0] in COMBINED:
+        return COMBINED[size[0]](_measure(size[1], arguments), _measure(size[2], arguments))
     name, path, axis = size
     value = arguments[name]
     for key in path:

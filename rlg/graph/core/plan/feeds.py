@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rlg.graph.core.assembly.records import Call, is_host_step
-from rlg.graph.core.plan.draws import PlannedDraw, planned
+from rlg.graph.core.plan.draws import COMBINED, PlannedDraw, planned
 from rlg.graph.core.plan.writer import SourceWriter, identifier
 
 if TYPE_CHECKING:
@@ -68,8 +68,11 @@ class DrawWriter(SourceWriter):
     def _size(self, size: Any) -> str:
         if isinstance(size, int):
             return str(size)
-        if size[0] == "product":
-            return " * ".join(self._size(part) for part in size[1:])
+        if size[0] in COMBINED:
+            first, second = (self._size(part) for part in size[1:])
+            return (
+                f"({first} * {second})" if size[0] == "product" else f"max({first} // {second}, 1)"
+            )
         name, path, axis = size
         return f"{self._own[name]}{''.join(f'[{key!r}]' for key in path)}.shape[{axis}]"
 
