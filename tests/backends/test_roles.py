@@ -164,6 +164,50 @@ def test_a_place_that_is_no_path_is_refused(at):
         make_executor("numpy").build(make(MEMORY), {"records": RECORDS}, at=at, apis=["insert"])
 
 
+class Distributed(Component):
+    """A learner's policy, and an actor's copy that is brought up to date before it acts."""
+
+    def __init__(self) -> None:
+        self.policy = make(
+            {"type": "q_policy", "network": {"type": "mlp", "units": [4]}, "action_space": ACTIONS}
+        )
+        self.actor = self.policy.copy("actor")
+        self.sync = make("target_sync")
+
+    @api
+    def act(self, states: Any) -> Any:
+        return self.actor.greedy(states)
+
+    @api
+    def update_actor(self) -> None:
+        self.sync.sync(self.policy.variables(), self.actor.variables())
+
+    @api
+    def learn(self, states: Any) -> Any:
+        return self.policy.q_values(states)
+
+
+@pytest.mark.parametrize(
+    "apis", [["act", "update_actor"], ["update_actor", "act"], ["learn", "update_actor"]]
+)
+def test_what_is_only_read_has_the_variables_of_its_copy(apis, backend):
+    executor = make_executor(backend)
+    executor.build(Distributed(), {"states": STATES}, apis=apis)
+    whole = make_executor(backend)
+    whole.build(Distributed(), {"states": STATES})
+    expected = whole.get_variables()
+    assert executor.get_variables().keys() == expected.keys()
+    for path, value in executor.get_variables().items():
+        np.testing.assert_array_equal(value, expected[path])
+    executor.execute("update_actor")
+
+
+def test_a_copy_that_nothing_reads_stays_without_variables():
+    executor = make_executor("numpy")
+    executor.build(Distributed(), {"states": STATES}, apis=["act"])
+    assert {path.split("/")[1] for path in executor.kinds()} == {"actor"}
+
+
 # -- streams by role ------------------------------------------------------------------------------
 def draws(executor: GraphExecutor) -> np.ndarray:
     states = STATES.sample(0, batch=400)

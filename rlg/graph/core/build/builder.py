@@ -229,7 +229,7 @@ class Builder:
             self._enqueue(graph)
         if self.apis is None:
             self._queue.extend(site for site in self._sites.values() if not site.is_complete)
-        while self._queue:
+        while self._queue or self._complete_twins():
             waiting = self._queue.popleft()
             if isinstance(waiting, Site):
                 self._complete(waiting)
@@ -289,6 +289,28 @@ class Builder:
             if known is None and (is_required or site.feeds.get(name)):
                 return
             spaces[name] = known
+        self._create(site, spaces)
+
+    def _complete_twins(self) -> bool:
+        """Takes the spaces of a copy (or original) for what is only read here and never called.
+
+        An actor acts by its own copy of a policy and only reads the learner's: that one is called
+        in another process. Tried when nothing else moves, so that a component's own inputs win.
+        """
+        twins: dict[int, Site] = {}
+        for site in self._sites.values():
+            original = self._sites.get(id(site.component._twin))
+            if original is not None and site.is_complete != original.is_complete:
+                ready, other = (site, original) if site.is_complete else (original, site)
+                twins.setdefault(id(other.component), ready)
+        for site in self._sites.values():
+            twin = twins.get(id(site.component))
+            # With waiters, something that is built asks for its variables.
+            if twin is not None and site.waiters and not site.is_called:
+                self._create(site, dict(twin.spaces))
+        return bool(self._queue)
+
+    def _create(self, site: Site, spaces: dict[str, Space | None]) -> None:
         component = site.component
         self.binding.creating = component
         with diagnose.naming(component, spaces):
