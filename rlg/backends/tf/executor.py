@@ -21,7 +21,7 @@ from rlg.backends.entry import Check
 from rlg.backends.executor import Entry, GraphExecutor
 from rlg.backends.tf import devices, host, tape
 from rlg.backends.tf.ops import TFOps
-from rlg.errors import BackendError
+from rlg.errors import BackendError, ExecutionError
 from rlg.graph.core.component.randomness import dtype_of_kind
 from rlg.graph.core.plan.plan import Plan
 from rlg.graph.spaces import flatten, unflatten
@@ -42,9 +42,15 @@ class TFExecutor(GraphExecutor):
         mode: str = "function",
         threads: int | None = None,
         deterministic: bool = False,
+        target: str = "",
+        owner: bool = True,
         **options: Any,
     ) -> None:
-        """`deterministic` makes TensorFlow's kernels repeat bit by bit, in the whole process."""
+        """`deterministic` makes TensorFlow's kernels repeat bit by bit, in the whole process.
+
+        In mode `graph`, `target` is the server that sessions run on; variables that exist there
+        are left as they are, and those that don't are made by an `owner` only.
+        """
         if mode not in MODES:
             raise BackendError(f"TensorFlow's mode is {mode!r}; choose {' or '.join(MODES)}.")
         if threads is not None:
@@ -56,6 +62,11 @@ class TFExecutor(GraphExecutor):
             raise BackendError("define-by-run has no sessions; use TensorFlow's mode 'function'.")
         self.mode = mode
         self.graph = tf.Graph() if mode == "graph" else None
+        if mode != "graph" and (target or not owner):
+            raise BackendError(
+                "target and owner belong to sessions; use TensorFlow's mode 'graph'."
+            )
+        self._target, self._is_owner = target, owner
         self._session: Any = None
         self._initialized: set[int] = set()
         self._reads: dict[int, Any] = {}
@@ -112,7 +123,7 @@ class TFExecutor(GraphExecutor):
 
     def _running_session(self) -> Any:
         if self._session is None:
-            self._session = tf.compat.v1.Session(graph=self.graph)
+            self._session = tf.compat.v1.Session(self._target, graph=self.graph)
         fresh = [
             info.variable
             for info in self.builder.binding.variables.values()
@@ -120,9 +131,23 @@ class TFExecutor(GraphExecutor):
             and not isinstance(info.variable, np.ndarray)
         ]
         if fresh:
-            self._session.run([variable.initializer for variable in fresh])
+            absent = self._absent(fresh) if self._target else fresh
+            if absent and not self._is_owner:
+                raise ExecutionError(
+                    f"{absent[0].name.partition(':')[0]} is not initialised on {self._target}: its "
+                    "owner has not started yet. Wait for it, and try again."
+                )
+            self._session.run([variable.initializer for variable in absent])
             self._initialized.update(id(variable) for variable in fresh)
         return self._session
+
+    def _absent(self, variables: list[Any]) -> list[Any]:
+        """On a server another session may have made them and learned since: they stay."""
+        assert self.graph is not None
+        with self.graph.as_default():
+            questions = [variable.is_initialized() for variable in variables]
+        answers = self._session.run(questions)
+        return [v for v, is_there in zip(variables, answers, strict=True) if not is_there]
 
     # -- contexts ---------------------------------------------------------------------------------
     def check_device(self, device: str) -> str:
