@@ -231,3 +231,14 @@ def test_results_of_arithmetic_are_not_checked_for_views(backend):
     executor.build(Layer(), {"x": ROWS})
     assert not executor.plan("call").may_alias
     assert executor.plan("first").may_alias
+
+
+def test_read_only_arrays_enter_torch_in_their_own_memory_order():
+    """A stack of frames is a view with its axes swapped: sorting its bytes would cost most."""
+    from rlg.backends.torch.executor import _from_numpy
+
+    stacks = np.arange(2 * 3 * 4 * 5, dtype=np.uint8).reshape(2, 3, 4, 5).transpose(0, 2, 3, 1)
+    stacks.flags.writeable = False
+    tensor = _from_numpy(stacks)
+    assert tensor.stride() == stacks.strides
+    np.testing.assert_array_equal(tensor.numpy(), stacks)

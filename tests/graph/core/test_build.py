@@ -259,6 +259,34 @@ def test_variables_are_created_once_breadth_first():
     assert order == ["net/layer-0 (2,)", "net/wide (2,)", "net/layer-1 (4,)"]
 
 
+def test_optional_needs_that_are_known_last_are_waited_for():
+    """The mask comes from a component that is complete long after the other input is known."""
+
+    class Masked(Component):
+        def create_variables(self, *, x: Space, mask: Space | None = None) -> None:
+            self.v = self.variable("v", (7,) if mask is None else mask.shape)
+
+        @api
+        @graph_fn
+        def call(self, x: Tensor, mask: Tensor = None) -> Tensor:
+            return x
+
+    class Root(Component):
+        def __init__(self) -> None:
+            self.masked, self.layers = Masked(), [Dense(3) for _ in range(4)]
+
+        @api
+        def call(self, x):
+            mask = x
+            for layer in self.layers:
+                mask = layer.call(mask)
+            return self.masked.call(x, mask)
+
+    test = ComponentTest(Root(), {"x": VECTOR})
+    assert test.executor.kinds().keys() >= {"root/masked/v"}
+    assert test.read("masked/v").shape == (3,)
+
+
 def test_optional_needs_are_none_where_nothing_feeds_them():
     seen: list[Any] = []
 
