@@ -1,13 +1,13 @@
 """`rlg completion`: scripts for shells; they ask this program for what may follow.
 
-Answers come from file names and YAML files, without Hydra and without components: a shell asks at
-every press of a key.
+Why not typer's own: bash takes words apart at every =, and a shell asks at every press of a key, so
+answers come from file names and YAML files, without Hydra and without components.
 """
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,7 +19,7 @@ from rlg.spelling import suggestion
 
 ENTRY = "__complete"
 COMPOSING = ("train", "config", "resume", "graph")
-ON_RUNS = ("resume", "eval", "play", "config", "report", "compare")
+ON_RUNS = ("resume", "eval", "config")
 HYDRA_FLAGS = ("-m", "--multirun", "--cfg", "--config-dir", "--config-name", "--info", "--resolve")
 
 SCRIPTS = {
@@ -52,13 +52,13 @@ complete -c rlg -f -a '(rlg __complete fish (commandline -opc) (commandline -ct)
 }
 
 
-def completion(
-    shell: Annotated[str, typer.Argument(help="bash, zsh or fish.")],
-) -> int:
-    """Print a script that completes words: eval "$(rlg completion bash)"."""
+def completion(shell: Annotated[str, typer.Argument(help="bash, zsh or fish.")]) -> int:
+    """Print a script for completion by Tab: eval "$(rlg completion bash)"."""
     if shell not in SCRIPTS:
-        hint = suggestion(shell, SCRIPTS)
-        raise SpecError(f"{shell}: there is no script for it.{hint} Shells: {', '.join(SCRIPTS)}.")
+        raise SpecError(
+            f"{shell}: there is no script for it.{suggestion(shell, SCRIPTS)} "
+            f"Shells: {', '.join(SCRIPTS)}."
+        )
     print(SCRIPTS[shell], end="")
     return 0
 
@@ -67,160 +67,117 @@ def answer(shell: str, words: Sequence[str], flags: Mapping[str, Sequence[str]])
     """What a shell may put in place of the last word; `flags` are the options of each command."""
     if shell == "bash":
         words = _split(words[0] if words else "")
-    found = candidates(list(words[1:]) or [""], flags)
+    *before, current = words[1:] or [""]
+    found = [word for word in _candidates(before, current, flags) if word.startswith(current)]
+    found = list(dict.fromkeys(found))
     if shell != "bash":
         return found
     # bash replaces only what follows the last = of the word, and adds no space by itself.
-    cut = words[-1].rfind("=") + 1 if words else 0
+    cut = current.rfind("=") + 1
     return [word[cut:] + ("" if word.endswith(("=", ".", "/")) else " ") for word in found]
 
 
-def candidates(words: Sequence[str], flags: Mapping[str, Sequence[str]]) -> list[str]:
-    """All words that begin like the last one and fit there."""
-    *before, current = words
+def _candidates(
+    before: Sequence[str], current: str, flags: Mapping[str, Sequence[str]]
+) -> Iterable[str]:
     if not before:
-        return _like(current, [*flags, "--help", "--version"])
-    command, given = before[0], before[1:]
+        return [*flags, "--help", "--version"]
+    command, *given = before
+    last = given[-1] if given else ""
+    folder = next((Path(b) for a, b in pairwise(given) if a in ("--config-dir", "-cd")), None)
+    has_run = any(Path(word).is_dir() for word in given)
+    found: Iterable[str] = []
     if current.startswith("-"):
         more = HYDRA_FLAGS if command in COMPOSING else ()
-        return _like(current, [*flags.get(command, ()), *more, "--help"])
-    if given and given[-1] == "--config-dir":
-        return []
-    return _like(current, _words(command, given, current))
+        found = [*flags.get(command, ()), *more, "--help"]
+    elif command == "completion":
+        found = SCRIPTS
+    elif command == "list":
+        found = _topics(folder)
+    elif last == "--checkpoint":
+        steps = [path for word in given for path in Path(word).glob("checkpoints/step-*")]
+        found = [path.name for path in steps]
+    elif command in ON_RUNS and "=" not in current and not has_run:
+        found = [*_runs(), *(_overrides(given, current, folder) if command == "config" else ())]
+    elif last != "--config-dir" and command not in ("eval", "doctor"):
+        found = _overrides(given, current, folder)
+    return found
 
 
-def _words(command: str, given: Sequence[str], current: str) -> Iterable[str]:
-    if command == "completion":
-        return SCRIPTS
-    if command == "list":
-        return _topics(given)
-    folder = _config_dir(given)
-    has_run = any(Path(word).is_dir() for word in given)
-    if given and given[-1] == "--checkpoint":
-        return _checkpoints(given)
-    if command in ON_RUNS and "=" not in current and not has_run:
-        runs = _runs()
-        more = _assignments(command, given, current, folder) if command == "config" else ()
-        return [*runs, *more]
-    if command in ("eval", "play", "doctor", "report", "compare"):
-        return []
-    return _assignments(command, given, current, folder)
-
-
-def _topics(given: Sequence[str]) -> list[str]:
+def _topics(folder: Path | None) -> list[str]:
     from rlg.api.config.groups import groups
     from rlg.cli.listing import WORDS
 
     library = Path(__file__).parents[1] / "graph" / "components"
     families = [path.name for path in library.iterdir() if (path / "__init__.py").exists()]
-    return [*WORDS, *groups(_config_dir(given)), *families]
+    return [*WORDS, *groups(folder), *families]
 
 
-def _runs(root: Path | None = None) -> list[str]:
+def _runs() -> list[str]:
     """Run folders below `outputs/` and `multirun/`, the newest first."""
-    base = root or Path()
-    found = [*base.glob("outputs/*/*/status.json"), *base.glob("multirun/*/*/*/status.json")]
+    patterns = ("outputs/*/*/status.json", "multirun/*/*/*/status.json")
+    found = [path for pattern in patterns for path in Path().glob(pattern)]
     return [str(path.parent) for path in sorted(found, reverse=True)]
 
 
-def _checkpoints(given: Sequence[str]) -> list[str]:
-    folders = [Path(word) for word in given if (Path(word) / "checkpoints").is_dir()]
-    return [path.name for folder in folders for path in folder.glob("checkpoints/step-*")]
-
-
 # -- key=value -------------------------------------------------------------------------------------
-def _assignments(
-    command: str, given: Sequence[str], current: str, folder: Path | None
-) -> list[str]:
+def _overrides(given: Sequence[str], current: str, folder: Path | None) -> list[str]:
     """`env=` and its options, `agent.` and its keys, the values of a key that has few."""
     from rlg.api.config.groups import composed_groups, groups
 
-    used = composed_groups(folder) if command in COMPOSING else groups(folder)
-    known = {group: options for group, options in groups(folder).items() if group in used}
+    known = groups(folder)
+    known = {group: known[group] for group in composed_groups(folder)}
     sign = current[:1] if current[:1] in ("+", "~") else ""
     key, equals, _ = current[len(sign) :].partition("=")
     if equals and key in known:
         return [f"{sign}{key}={option}" for option in known[key]]
-    section, dot, _ = key.partition(".")
-    end = "" if sign == "~" else "="
-    if dot:
-        content = _section(section, given, known, folder)
-        if equals:
-            return [f"{sign}{key}={value}" for value in _values(key, content)]
-        return [f"{sign}{section}.{name}{end}" for name in content]
-    taken = {word.partition("=")[0] for word in given}
-    top = [name for name, value in _primary(folder).items() if not isinstance(value, Mapping)]
-    names = [*(f"{g}=" for g in known), *(f"{name}=" for name in top)]
-    sections = [f"{group}." for group in known if group != "experiment"]
-    return [f"{sign}{name}" for name in (*names, *sections) if name.rstrip("=") not in taken]
-
-
-def _section(
-    section: str, given: Sequence[str], known: Mapping[str, Sequence[str]], folder: Path | None
-) -> dict[str, Any]:
-    """The keys of a section as its chosen file has them; environments may choose for others."""
-    from rlg.api.config.groups import option_file
-
+    section, dot, name = key.partition(".")
     chosen = dict(word.split("=", 1) for word in given if "=" in word)
-    option = chosen.get(section) or _default_option(section, chosen, folder)
-    if section not in known or option not in known[section]:
-        return {}
-    found = _load(option_file(section, option, folder).read_text(encoding="utf-8"))
-    return {key: value for key, value in found.items() if key != "defaults"}
+    if not dot:
+        top = [key for key, value in _file(folder).items() if not isinstance(value, Mapping)]
+        names = [f"{name}=" for name in (*known, *top) if name not in chosen]
+        return [f"{sign}{n}" for n in (*names, *(f"{g}." for g in known if g != "experiment"))]
+    content = _section(section, chosen, folder)
+    if equals:
+        return [f"{sign}{key}={value}" for value in _values(content.get(name))]
+    return [f"{sign}{section}.{name}{'' if sign == '~' else '='}" for name in content]
 
 
-def _default_option(section: str, chosen: Mapping[str, str], folder: Path | None) -> str:
-    from rlg.api.config.groups import option_file
-
-    options = _choices(_primary(folder, raw=True))
-    env = option_file("env", chosen.get("env", str(options.get("env"))), folder)
-    brought = _choices(_load(env.read_text(encoding="utf-8"))) if env.is_file() else {}
+def _section(section: str, chosen: Mapping[str, str], folder: Path | None) -> dict[str, Any]:
+    """The keys of a section as its chosen file has them; environments may choose for others."""
+    defaults = _defaults(_file(folder, keep=True))
+    env = chosen.get("env", defaults.get("env", ""))
+    brought = _defaults(_file(folder, "env", env, keep=True))
     own = next((value for key, value in brought.items() if f"/{section}@" in key), None)
-    return str(own or options.get(section))
+    return _file(folder, section, chosen.get(section) or own or defaults.get(section, ""))
 
 
-def _choices(content: Mapping[str, Any]) -> dict[str, Any]:
+def _defaults(content: Mapping[str, Any]) -> dict[str, str]:
     """What a defaults list chooses, by group."""
     entries = [entry for entry in content.get("defaults", []) if isinstance(entry, dict)]
-    return {key: value for entry in entries for key, value in entry.items()}
+    return {key: str(value) for entry in entries for key, value in entry.items()}
 
 
-def _primary(folder: Path | None, *, raw: bool = False) -> dict[str, Any]:
-    from importlib.resources import files
-
-    from rlg.api.config.groups import PACKAGE
-
-    own = None if folder is None else folder / "train.yaml"
-    file = own if own is not None and own.is_file() else files(PACKAGE) / "train.yaml"
-    content = _load(file.read_text(encoding="utf-8"))
-    return content if raw else {k: v for k, v in content.items() if k not in ("defaults", "hydra")}
-
-
-def _values(key: str, content: Mapping[str, Any]) -> list[str]:
-    """Yes and no, or what the file says now."""
-    value = content.get(key.partition(".")[2])
+def _values(value: Any) -> list[str]:
+    """True and false, or what the file says now."""
     if isinstance(value, bool):
         return ["true", "false"]
     return [] if value is None or isinstance(value, (list, dict)) else [str(value)]
 
 
-def _load(text: str) -> dict[str, Any]:
+def _file(
+    folder: Path | None, group: str = "", option: str = "train", *, keep: bool = False
+) -> dict[str, Any]:
+    """The keys of a YAML file; `keep` leaves what is Hydra's."""
     import yaml
 
-    loader: Callable[..., Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    found = yaml.load(text, loader)  # type: ignore[arg-type]
-    return found if isinstance(found, dict) else {}
+    from rlg.api.config.groups import option_file
 
-
-def _config_dir(given: Sequence[str]) -> Path | None:
-    for word, following in pairwise(given):
-        if word in ("--config-dir", "-cd"):
-            return Path(following)
-    return None
-
-
-def _like(current: str, words: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(word for word in words if word.startswith(current)))
+    file = option_file(group, option, folder)
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    content: Any = yaml.load(file.read_text("utf-8"), loader) if file.is_file() else None
+    hidden = () if keep else ("defaults", "hydra")
+    return {k: v for k, v in (content or {}).items() if k not in hidden}
 
 
 def _split(line: str) -> list[str]:
