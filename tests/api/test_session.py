@@ -239,3 +239,16 @@ def test_a_built_agent_is_not_pickled_with_its_variables():
         pickle.dumps(factory.make("actor"))
     again = pickle.loads(pickle.dumps(factory)).make("actor")
     assert again.executor.builder.roots[0].path == "agent"
+
+
+def test_two_actors_of_a_run_share_weights_and_no_random_number():
+    factory = ConfiguredAgents(validate(config()))
+    first, second = (factory.make("actor", index=i, stream="actor") for i in range(2))
+    for path, value in first.get_weights().items():
+        np.testing.assert_array_equal(value, second.get_weights()[path])
+    numbers = [
+        stream.uniform64((100,))
+        for actor in (first, second)
+        for stream in actor.executor.builder.binding.streams.values()
+    ]
+    assert len(np.unique(np.concatenate(numbers))) == 100 * len(numbers)

@@ -97,8 +97,8 @@ class ConfiguredAgents:
             # Devices and options are those of the run's own backend.
             options = BuildOptions(backend, options.seed)
         if stream is not None:
-            streams = {"stream": f"{stream}/{index}"}
-            options = replace(options, options={**options.options, **streams})
+            role = {"role": (stream, index)}
+            options = replace(options, options={**options.options, **role})
         agent.build(options, roles)
         return agent
 
