@@ -6,6 +6,13 @@ the builtin that Python users would catch.
 
 from __future__ import annotations
 
+DISTRIBUTION = "rlgraph-next"  # what pip knows; the import and the command are `rlg`
+
+
+def pip_install(extra: str) -> str:
+    """The command that installs an extra."""
+    return f"pip install '{DISTRIBUTION}[{extra}]'"
+
 
 class RLGError(Exception):
     """Root of all errors that a user can cause and mend."""

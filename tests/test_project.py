@@ -138,4 +138,4 @@ def test_the_results_page_has_the_form_that_the_script_writes():
 
 
 def test_the_installed_package_has_the_version_that_the_code_states():
-    assert metadata.version("rlg") == rlg.__version__
+    assert metadata.version("rlgraph-next") == rlg.__version__

@@ -17,13 +17,14 @@ from rich.table import Table
 
 from rlg.backends.executor import GraphExecutor, make_executor
 from rlg.bench.timing import Comparison, compare
+from rlg.errors import pip_install
 from rlg.graph.components.memories.frames import FrameReplay
 from rlg.graph.components.memories.prioritized import PrioritizedReplay
 from rlg.graph.spaces import BoolBox, Box, Dict, FloatBox, IntBox
 
 INSERT, SAMPLE = 64, 512
 ALPHA, BETA = 0.6, 0.4
-MISSING = "cpprb is missing: pip install 'rlg[peers]' -c constraints.txt"
+MISSING = f"cpprb is missing: {pip_install('peers')} -c constraints.txt"
 Cycle = Callable[[], object]
 
 

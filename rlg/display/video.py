@@ -12,7 +12,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rlg.errors import SpecError
+from rlg.errors import SpecError, pip_install
 from rlg.tracking.errors import TrackingError
 
 Frame = NDArray[np.uint8]  # RGB [height, width, 3]
@@ -81,7 +81,7 @@ class _OpenCV:
         if not self._writer.isOpened():
             raise TrackingError(
                 f"--video {path.name}: OpenCV has no codec for it. Install one with "
-                "pip install 'rlg[video]', or write a .gif."
+                f"{pip_install('video')}, or write a .gif."
             )
         self.close = self._writer.release
 

@@ -12,7 +12,7 @@ from rlg.envs.actions import Actions
 from rlg.envs.layout import Columns, Layout, as_float32, marks
 from rlg.envs.log import ActionLog
 from rlg.envs.vector import Step, VectorEnv
-from rlg.errors import EnvironmentFailure, SpecError
+from rlg.errors import EnvironmentFailure, SpecError, pip_install
 from rlg.graph.spaces import from_gymnasium
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def missing_extra(name: str, extra: str) -> SpecError:
     """What to install for an environment."""
     return SpecError(
-        f"environment {name!r} needs a package that isn't installed: pip install 'rlg[{extra}]'"
+        f"environment {name!r} needs a package that isn't installed: {pip_install(extra)}"
     )
 
 

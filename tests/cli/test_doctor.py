@@ -18,8 +18,8 @@ def test_a_quick_look_names_versions_resources_and_extras(rlg):
     assert f"hydra-core             {version('hydra-core')}" in result.out
     assert f"torch {version('torch')}" in result.out
     assert f"of {psutil.virtual_memory().total / 1e9:.1f} GB free" in result.out
-    for extra in metadata("rlg").get_all("Provides-Extra"):
-        assert f"rlg[{extra}]" in result.out
+    for extra in metadata("rlgraph-next").get_all("Provides-Extra"):
+        assert f"rlgraph-next[{extra}]" in result.out
 
 
 def test_an_extra_says_what_is_missing_and_how_to_install_it(rlg):
@@ -29,7 +29,7 @@ def test_an_extra_says_what_is_missing_and_how_to_install_it(rlg):
             assert version(name.split()[0]) == name.split()[1]
     checks = json.loads(rlg("doctor", "--quick", "--json").out)["checks"]
     missing = [check for check in checks if check["state"] == "missing"]
-    assert all(check["advice"].startswith("pip install 'rlg[") for check in missing)
+    assert all(check["advice"].startswith("pip install 'rlgraph-next[") for check in missing)
 
 
 def test_more_threads_than_cores_are_a_warning(rlg, monkeypatch):

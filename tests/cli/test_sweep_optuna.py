@@ -26,7 +26,7 @@ def test_without_the_extra_one_line_says_what_to_install(rlg, folder, monkeypatc
     assert result.code == 2
     assert result.err == (
         "rlg: error: hydra/sweeper=optuna: it needs an extra. Install it with "
-        "pip install 'rlg[optuna]'.\n"
+        "pip install 'rlgraph-next[optuna]'.\n"
     )
     assert list(folder.glob("multirun/*/*/0")) == []
 

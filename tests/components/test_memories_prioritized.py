@@ -271,7 +271,7 @@ def test_a_memory_may_be_sampled_inside_of_a_loop(backend, define_by_run):
 
 def test_the_benchmark_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "cpprb", None)
-    with pytest.raises(SystemExit, match=r"cpprb is missing: pip install 'rlg\[peers\]'"):
+    with pytest.raises(SystemExit, match=r"cpprb is missing: pip install 'rlgraph-next\[peers\]'"):
         replay.measure("small", "numpy", 100, 1)
 
 

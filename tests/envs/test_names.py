@@ -75,7 +75,8 @@ def test_a_missing_extra_is_named():
             missing[name] = extra
     for name, extra in missing.items():
         assert message(name) == (
-            f"environment {name!r} needs a package that isn't installed: pip install 'rlg[{extra}]'"
+            f"environment {name!r} needs a package that isn't installed: pip install "
+            f"'rlgraph-next[{extra}]'"
         )
 
 

@@ -16,6 +16,7 @@ from typing import Literal
 import psutil
 
 from rlg.api.inspection.installed import Extra, extras, version_of
+from rlg.errors import DISTRIBUTION, pip_install
 
 State = Literal["ok", "warning", "missing", "broken"]
 THREADS = (
@@ -36,7 +37,7 @@ _HOROVOD = (
     "(it is compiled: needs CMake and a C++ compiler)"
 )
 PROBED: dict[str, tuple[str, bool, str]] = {
-    "components": ("rlg", True, "pip install --force-reinstall rlg"),
+    "components": ("rlg", True, _REINSTALL.format(DISTRIBUTION)),
     "numba": ("numba", True, _REINSTALL.format("numba")),
     "torch": ("torch", True, _REINSTALL.format("torch")),
     "tensorflow": ("tensorflow", True, _REINSTALL.format("tensorflow-cpu")),
@@ -119,7 +120,7 @@ def _finish(name: str, process: subprocess.Popen[str], deadline: float) -> Check
 def _versions() -> Iterator[Check]:
     number = ".".join(map(str, sys.version_info[:3]))
     yield Check("python", "ok", number, is_required=True)
-    for package in ("rlg", "numpy", "hydra-core", "typer", "gymnasium"):
+    for package in (DISTRIBUTION, "numpy", "hydra-core", "typer", "gymnasium"):
         version = version_of(package)
         state: State = "missing" if version is None else "ok"
         advice = "" if version else f"pip install {package}"
@@ -169,6 +170,6 @@ def _disk(folder: Path) -> Check:
 
 def _extra(extra: Extra) -> Check:
     if not extra.missing:
-        return Check(f"rlg[{extra.name}]", "ok", ", ".join(extra.present))
+        return Check(f"{DISTRIBUTION}[{extra.name}]", "ok", ", ".join(extra.present))
     line = f"not installed: {', '.join(extra.missing)}"
-    return Check(f"rlg[{extra.name}]", "missing", line, f"pip install 'rlg[{extra.name}]'")
+    return Check(f"{DISTRIBUTION}[{extra.name}]", "missing", line, pip_install(extra.name))

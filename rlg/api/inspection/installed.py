@@ -7,10 +7,12 @@ from importlib.metadata import PackageNotFoundError, metadata, requires, version
 
 from packaging.requirements import Requirement
 
+from rlg.errors import DISTRIBUTION
+
 
 @dataclass(frozen=True, slots=True)
 class Extra:
-    """An optional part of rlg: `pip install 'rlg[name]'`."""
+    """An optional part of rlg: `pip install 'rlgraph-next[name]'`."""
 
     name: str
     present: tuple[str, ...]  # with versions
@@ -25,7 +27,7 @@ def version_of(package: str) -> str | None:
         return None
 
 
-def extras(package: str = "rlg") -> list[Extra]:
+def extras(package: str = DISTRIBUTION) -> list[Extra]:
     """Every extra, with what of it is installed."""
     names = metadata(package).get_all("Provides-Extra") or []
     return [_extra(package, name) for name in names]

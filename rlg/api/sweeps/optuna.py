@@ -14,7 +14,7 @@ from typing import Any
 from hydra.core.config_store import ConfigStore
 from hydra.core.plugins import Plugins
 
-from rlg.errors import SpecError
+from rlg.errors import SpecError, pip_install
 
 PLUGIN = "hydra_plugins.hydra_optuna_sweeper"
 SWEEPER: dict[str, Any] = {
@@ -56,7 +56,7 @@ def check_optuna(sweeper: str) -> None:
         is_there = False
     if not is_there:
         raise SpecError(
-            "hydra/sweeper=optuna: it needs an extra. Install it with pip install 'rlg[optuna]'."
+            f"hydra/sweeper=optuna: it needs an extra. Install it with {pip_install('optuna')}."
         )
     optuna = import_module("optuna")
     # What becomes of trials is in the table; a study's name and failures need no lines besides.
