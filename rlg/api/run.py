@@ -31,7 +31,6 @@ from rlg.spelling import leaves
 from rlg.tracking.checkpoints.store import BrokenCheckpointError, CheckpointStore
 from rlg.tracking.files import write_atomically
 from rlg.tracking.folder import RunFolder, error_line
-from rlg.tracking.meta import timestamp
 
 # Sections and keys that no checkpoint depends on.
 FREE = (
@@ -234,9 +233,7 @@ def _announce(session: Session, on_start: OnStart | None) -> None:
         warnings = ()
     device = session.agent.executor.device
     start = Start(session.folder.path, backend["type"], device, backend.get("threads"), warnings)
-    with session.folder.log.open("a", encoding="utf-8") as log:
-        for line in (start.line, *(f"warning: {text}" for text in start.warnings)):
-            log.write(f"{timestamp()} {line}\n")
+    session.folder.log.write("\n".join([start.line, *(f"warning: {w}" for w in warnings)]))
     if on_start is not None:
         on_start(start)
 

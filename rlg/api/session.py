@@ -75,6 +75,7 @@ class Session:
         self.latest: dict[str, float] = {}  # what the newest update gave
         self.memory_nbytes = nbytes_of_memory(self.agent)
         self._progress: Progress | None = None
+        self._elapsed = 0.0  # seconds of training before this process
         self._train: dict[str, list[float]] = {}
         self._saved_at = (-1, -1)  # steps and updates
         self._through = 0  # steps of the rounds that are complete
@@ -86,6 +87,7 @@ class Session:
         if self.config["logger"]["graph"]:
             draw_run(self.folder, self.agent.executor, self.log)
         self.log.text(0, "config", self.folder.read_config())
+        self.log.hparams(self.config, ("eval/mean_reward", "rollout/ep_rew_mean"))
         self.loop.start()
 
     def resume(self, step: int | None = None) -> tuple[int, tuple[str, ...]]:
@@ -101,6 +103,7 @@ class Session:
         self.episodes.restore(tree["session"]["episodes"])
         self._train = {name: list(pair) for name, pair in tree["session"]["train"].items()}
         self.log.truncate_after(checkpoint.step)
+        self._elapsed = self.log.newest("time/time_elapsed") or 0.0
         self._owes_evaluation = bool(tree["session"].get("owes_evaluation"))
         self._through = int(tree["session"]["through"])
         last = tree["session"]["last"]
@@ -141,7 +144,9 @@ class Session:
 
     def run(self, interruption: Any) -> None:
         """Iterates until the budget is used up or the user asks to stop; saves at the end."""
-        progress = self._progress = make_progress(partial(figures_of, self), title_of(self))
+        progress = self._progress = make_progress(
+            partial(figures_of, self), title_of(self), log=self.folder.log
+        )
         started, first = time.perf_counter(), self.steps
         try:
             if self._owes_evaluation:
@@ -153,7 +158,7 @@ class Session:
                     break  # The rest of its updates comes first when the run is resumed.
                 before, self._through = self._through, self.steps
                 if _crosses(self.intervals.log, before, self.steps, self.total):
-                    self._write_log((self.steps - first) / (time.perf_counter() - started))
+                    self._write_log(self.steps - first, time.perf_counter() - started)
                 if _crosses(self.intervals.histograms, before, self.steps, self.total):
                     write_histograms(self.agent.executor, self.log, self.steps)
                 if _crosses(self.intervals.evaluation, before, self.steps, self.total):
@@ -261,7 +266,8 @@ class Session:
             total[0] += value
             total[1] += 1
 
-    def _write_log(self, steps_per_second: float) -> None:
+    def _write_log(self, steps: int, seconds: float) -> None:
+        """Writes the metrics of this moment; the steps and seconds are those of this process."""
         means = {name: total / count for name, (total, count) in self._train.items()}
         self._train = {}
         if self.config["logger"]["summaries"]:
@@ -272,10 +278,11 @@ class Session:
                 **self.episodes.means(),
                 **means,
                 **{f"rollout/{k}": v for k, v in self.rollout_metrics.items()},
-                "train/updates": self.updates,
+                "train/n_updates": self.updates,
                 "time/total_timesteps": self.steps,
                 "time/frames": self.steps * self.frame_skip,
-                "time/fps": steps_per_second,
+                "time/time_elapsed": self._elapsed + seconds,
+                "time/fps": steps / seconds,
             },
         )
 

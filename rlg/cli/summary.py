@@ -19,10 +19,13 @@ from rlg.errors import RLGError
 
 
 def print_outcome(outcome: Outcome) -> None:
-    """Prints the result of a training run."""
-    for line in outcome.skipped:
-        print(f"skipped a broken checkpoint: {line}")
-    print("\n".join(lines(outcome)), flush=True)
+    """Prints the result of a training run, and notes it in its log."""
+    from rlg.tracking.folder import RunFolder
+
+    skipped = [f"skipped a broken checkpoint: {line}" for line in outcome.skipped]
+    text = "\n".join([*skipped, *lines(outcome)])
+    RunFolder(outcome.folder).log.write(text)
+    print(text, flush=True)
 
 
 def print_failure(folder: Path, error: Exception) -> None:
@@ -66,6 +69,7 @@ def lines(outcome: Outcome) -> list[str]:
     page = shlex.quote(short(outcome.folder / "graph.html"))
     best = outcome.best
     pairs = [
+        ("warning", _no_updates(outcome)),
         ("evaluation", outcome.evaluation and describe(outcome.evaluation)),
         ("best", best and f"mean reward {best['mean_reward']:.2f} at step {best['step']:,}"),
         ("expected", outcome.verdict and _verdict(outcome.verdict)),
@@ -77,6 +81,19 @@ def lines(outcome: Outcome) -> list[str]:
         ("graph", page if (outcome.folder / "graph.html").exists() else None),
     ]
     return [_state(outcome), *(f"{name + ':':12}{text}" for name, text in pairs if text)]
+
+
+def _no_updates(outcome: Outcome) -> str | None:
+    """Why a run has learned nothing."""
+    from rlg.tracking.sweeps.rows import config_of
+
+    starts = config_of(outcome.folder).get("agent", {}).get("learning_starts")
+    if outcome.updates or starts is None or outcome.steps > starts:
+        return None
+    return (
+        f"nothing was learned: learning starts after {starts:,} steps (agent.learning_starts), the "
+        f"run had {outcome.steps:,}"
+    )
 
 
 def _checkpoint(outcome: Outcome) -> str:
@@ -111,11 +128,16 @@ def describe(evaluation: Evaluation) -> str:
 
 
 def figures_of(evaluation: Evaluation) -> dict[str, Any]:
-    """The same for machines, with every episode."""
-    return {
-        "mean_reward": evaluation.mean_reward,
-        "std_reward": evaluation.std_reward,
-        "mean_length": evaluation.mean_length,
-        "returns": list(evaluation.returns),
-        "lengths": list(evaluation.lengths),
-    }
+    """The same for machines, with every episode; NaN and infinities by name, for JSON."""
+    from rlg.tracking.files import plain
+
+    found: dict[str, Any] = plain(
+        {
+            "mean_reward": evaluation.mean_reward,
+            "std_reward": evaluation.std_reward,
+            "mean_length": evaluation.mean_length,
+            "returns": evaluation.returns,
+            "lengths": evaluation.lengths,
+        }
+    )
+    return found

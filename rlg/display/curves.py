@@ -6,7 +6,6 @@ its group has a value, and single runs stay visible beside it.
 
 from __future__ import annotations
 
-import bisect
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,12 +16,11 @@ from numpy.typing import NDArray
 
 from rlg.errors import SpecError
 from rlg.spelling import suggestion
-from rlg.tracking.folder import Status
-from rlg.tracking.metrics import Row, read_metrics
-from rlg.tracking.sweeps.rows import config_of, differing, flat
+from rlg.tracking.metrics import Row, flat, read_metrics
+from rlg.tracking.sweeps.rows import config_of, differing
 
 Floats = NDArray[np.float64]
-ELAPSED = "time/time_elapsed"  # seconds; where a run doesn't log them, they follow from its speed
+LOGGED = {"frames": "time/frames", "time": "time/time_elapsed"}
 # Which key of a section names it, for `--group-by agent,env`.
 NAMES = ("type", "name")
 SECTIONS = ("agent", "env", "network", "memory", "optimizer", "policy", "backend", "executor")
@@ -214,44 +212,19 @@ def _order(values: Sequence[str]) -> list[tuple[bool, float, str]]:
 
 
 def _converted(run: Path, rows: Sequence[Row], steps: Floats, axis: str) -> Floats:
-    at, values = _frames(rows) if axis == "frames" else _seconds(run, rows)
-    if not at:
+    """Frames, or seconds of training (those between an interruption and its resume don't count)."""
+    pairs = [(row["step"], row[LOGGED[axis]]) for row in rows if row.get(LOGGED[axis])]
+    if not pairs:
         raise SpecError(
-            f"--x {axis}: {run} has not logged it. Use --x steps, or log it: logger.interval=..."
+            f"--x {axis}: {run} has not logged {LOGGED[axis]}. Use --x steps, or log it: "
+            "logger.interval=..."
         )
     # Before the first and after the last line at the speed between them.
-    known = np.array([0.0, *at])
-    found: Floats = np.interp(steps, known, np.array([0.0, *values]))
-    beyond = steps > known[-1]
+    at, values = np.array([(0.0, 0.0), *pairs]).T
+    found: Floats = np.interp(steps, at, values)
+    beyond = steps > at[-1]
     found[beyond] = values[-1] + (steps[beyond] - at[-1]) * values[-1] / at[-1]
     return found
-
-
-def _frames(rows: Sequence[Row]) -> tuple[list[float], list[float]]:
-    pairs = [(row["step"], row["time/frames"]) for row in rows if row.get("time/frames")]
-    return [float(step) for step, _ in pairs], [float(value) for _, value in pairs]
-
-
-def _seconds(run: Path, rows: Sequence[Row]) -> tuple[list[float], list[float]]:
-    """Seconds of training by step; those between an interruption and its resume don't count."""
-    pairs = [(row["step"], row[ELAPSED]) for row in rows if ELAPSED in row]
-    if pairs:
-        return [float(step) for step, _ in pairs], [float(value) for _, value in pairs]
-    path = run / "status.json"
-    notes = Status.read(path).resumed_from if path.exists() else ()
-    resumes = sorted({int(note["step"]) for note in notes})
-    at: list[float] = []
-    found: list[float] = []
-    for row in rows:
-        speed = row.get("time/fps")
-        if not speed:
-            continue
-        index = bisect.bisect_left(resumes, row["step"])
-        first = resumes[index - 1] if index else 0
-        before = float(np.interp(first, [0.0, *at], [0.0, *found]))
-        at.append(float(row["step"]))
-        found.append(before + (row["step"] - first) / speed)
-    return at, found
 
 
 def _natural(path: Path) -> list[tuple[bool, int, str]]:

@@ -6,11 +6,19 @@ import multiprocessing
 import os
 import sys
 import time
-from typing import Protocol, TextIO
+from typing import Any, Protocol, TextIO
 
 from rlg.display.figures import Clock, Meter, Read, Title
 
 MAIN_PROCESS = "MainProcess"
+NOTED = 60.0  # seconds between lines in a run's log
+
+
+class Stream(Protocol):
+    """Where lines go: a text file, or a run's log."""
+
+    def write(self, text: str, /) -> Any: ...
+    def flush(self) -> None: ...
 
 
 class Progress(Protocol):
@@ -34,13 +42,13 @@ class PlainProgress:
         read: Read,
         *,
         every_seconds: float = 5.0,
-        stream: TextIO | None = None,
+        stream: Stream | None = None,
         clock: Clock = time.monotonic,
     ) -> None:
         self._read = read
         self._clock = clock
         self._every = every_seconds
-        self._stream: TextIO | None = sys.stderr if stream is None else stream
+        self._stream: Stream | None = sys.stderr if stream is None else stream
         first = read()
         self._meter = Meter(first, clock)
         self._shown_at = (first.steps, first.updates)
@@ -71,14 +79,40 @@ class PlainProgress:
             self._stream = None
 
 
-def make_progress(read: Read, title: Title, *, stream: TextIO | None = None) -> Progress:
-    """A live panel in a terminal, plain lines elsewhere."""
+class LoggedProgress:
+    """Progress that is shown, and noted in a run's log now and then."""
+
+    def __init__(self, shown: Progress, noted: Progress) -> None:
+        self._parts = (shown, noted)
+
+    def tick(self) -> None:
+        for part in self._parts:
+            part.tick()
+
+    def say(self, phase: str) -> None:
+        for part in self._parts:
+            part.say(phase)
+
+    def close(self) -> None:
+        for part in self._parts:
+            part.close()
+
+
+def make_progress(
+    read: Read, title: Title, *, stream: TextIO | None = None, log: Stream | None = None
+) -> Progress:
+    """A live panel in a terminal, plain lines elsewhere; now and then a line in the run's log."""
     target = sys.stderr if stream is None else stream
+    shown: Progress
     if _can_be_drawn_on(target):
         from rlg.display.live import LiveProgress
 
-        return LiveProgress(read, title, stream=target)
-    return PlainProgress(read, stream=target)
+        shown = LiveProgress(read, title, stream=target)
+    else:
+        shown = PlainProgress(read, stream=target)
+    if log is None:
+        return shown
+    return LoggedProgress(shown, PlainProgress(read, every_seconds=NOTED, stream=log))
 
 
 def _can_be_drawn_on(stream: TextIO) -> bool:

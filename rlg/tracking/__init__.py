@@ -1,4 +1,4 @@
-"""What a run leaves behind: its folder, metrics, TensorBoard events, checkpoints and progress.
+"""What a run leaves behind: its folder, log, metrics, TensorBoard events and checkpoints.
 
 Why nothing here knows a framework: processes that only watch, list or restore runs must not load
 one, so trees of numpy arrays and plain values go in and come out. Why every file is either

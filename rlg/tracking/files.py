@@ -47,19 +47,19 @@ def sync(path: Path) -> None:
 
 def to_json(value: Any, *, indent: int | None = None) -> str:
     """Sorted and valid JSON, with floats in full; `numbers` of what is read back undoes names."""
-    return json.dumps(_plain(value), sort_keys=True, allow_nan=False, indent=indent)
+    return json.dumps(plain(value), sort_keys=True, allow_nan=False, indent=indent)
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Numpy scalars as Python's, floats that JSON lacks as their names; containers too."""
     if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     if isinstance(value, Mapping):
-        return {key: _plain(inner) for key, inner in value.items()}
+        return {key: plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
+        return [plain(inner) for inner in value]
     return value
 
 

@@ -10,8 +10,10 @@ import itertools
 import json
 import shutil
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
+from traceback import format_exception
 from types import TracebackType
 from typing import Any, Literal, Self, get_args
 
@@ -19,6 +21,7 @@ from rlg.errors import RLGError
 from rlg.tracking import lock
 from rlg.tracking.errors import TrackingError
 from rlg.tracking.files import numbers, to_json, write_atomically
+from rlg.tracking.log import RunLog
 from rlg.tracking.meta import describe, timestamp
 from rlg.tracking.metrics import evaluations
 
@@ -82,7 +85,7 @@ class RunFolder:
         self.config = self.path / "config.yaml"
         self.meta = self.path / "meta.json"
         self.status_file = self.path / "status.json"
-        self.log = self.path / "run.log"
+        self.log = RunLog(self.path / "run.log")
         self.metrics = self.path / "metrics.jsonl"
         self.progress = self.path / "progress.csv"
         self.tensorboard = self.path / "tb"
@@ -90,6 +93,7 @@ class RunFolder:
         self.best = self.path / "best"  # the model of the best evaluation
         self.graph = self.path / "graph.svg"
         self._lock: lock.FolderLock | None = None
+        self._listening = ExitStack()
 
     @classmethod
     def create(
@@ -194,6 +198,7 @@ class RunFolder:
 
     def resumed(self, step: int) -> Status:
         """Notes that the run resumes from the checkpoint of this step; what was later is gone."""
+        self.log.write(f"resumed from step {step:,}")
         last, best = evaluations(self.metrics, step)
         status = self.status
         return self.update(
@@ -207,12 +212,13 @@ class RunFolder:
         )
 
     def finish(self, state: State, *, exit_code: int, error: str | None = None) -> Status:
+        self.log.write(f"{state}, exit code {exit_code}" + (f": {error}" if error else ""))
         return self.update(state=state, exit_code=exit_code, error=error)
 
     def clear(self) -> None:
         """Removes what a run left that has nothing to resume from; other files stay."""
         held = self._lock or lock.FolderLock(self.path)
-        for path in (self.status_file, self.config, self.meta, self.log, self.metrics):
+        for path in (self.status_file, self.config, self.meta, self.log.path, self.metrics):
             path.unlink(missing_ok=True)
         for path in (self.progress, self.graph, self.graph.with_suffix(".html")):
             path.unlink(missing_ok=True)
@@ -236,6 +242,7 @@ class RunFolder:
         return status
 
     def __enter__(self) -> Self:
+        self._listening.enter_context(self.log.listening())
         return self
 
     def __exit__(
@@ -244,7 +251,10 @@ class RunFolder:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        if error is not None and not isinstance(error, RLGError | KeyboardInterrupt):
+            self.log.write("".join(format_exception(error)))
         try:
+            self._listening.close()
             if self._lock is not None and self.status.state == "running":
                 if error is None:
                     self.finish("done", exit_code=0)

@@ -108,6 +108,20 @@ class MetricsLog:
         if (writer := self._events()) is not None:
             writer.text(step, tag, text)
 
+    def hparams(self, config: Mapping[str, Any], metrics: Iterable[str]) -> None:
+        """For TensorBoard only: the options by which its page "HParams" compares runs."""
+        if (writer := self._events()) is not None:
+            known = {
+                key: value if isinstance(value, bool | int | float) else str(value)
+                for key, value in flat(config).items()
+                if value is not None
+            }
+            writer.hparams(known, metrics)
+
+    def newest(self, tag: str) -> float | None:
+        """The value of the last line that has the tag."""
+        return next((row[tag] for row in reversed(read_metrics(self._path)) if tag in row), None)
+
     def graph(self, nodes: Iterable[GraphNode]) -> None:
         """For TensorBoard only: the component graph."""
         if (writer := self._events()) is not None:
@@ -137,7 +151,9 @@ class MetricsLog:
 
     def _events(self) -> TensorBoardWriter | None:
         if self._writer is None and self._tensorboard:
-            self._writer = TensorBoardWriter(self.folder / "tb", purge_step=self._purge_step)
+            self._writer = TensorBoardWriter(
+                _events_folder(self.folder.resolve()), purge_step=self._purge_step
+            )
         return self._writer
 
     def _close_events(self) -> None:
@@ -174,6 +190,25 @@ def evaluations(path: Path, step: int) -> tuple[Row | None, Row | None]:
 def is_better(reward: float, best: Mapping[str, Any] | None) -> bool:
     """Whether a mean reward beats the best evaluation so far; not-a-number never does."""
     return not math.isnan(reward) and (best is None or not reward <= best["mean_reward"])
+
+
+def _events_folder(run: Path) -> Path:
+    """TensorBoard calls a run by its folder of events: `tb/12-00-00_dqn_cartpole_s0`."""
+    known = sorted(path for path in (run / "tb").glob("*") if path.is_dir())
+    # A job of a sweep is called by a number.
+    name = run.name if not run.name.isdecimal() else f"{run.parent.name}_{run.name}"
+    return known[0] if known else run / "tb" / name
+
+
+def flat(config: Mapping[str, Any], prefix: str = "") -> Row:
+    """Values by dotted path."""
+    found: Row = {}
+    for key, value in config.items():
+        if isinstance(value, Mapping) and value:
+            found |= flat(value, f"{prefix}{key}.")
+        else:
+            found[f"{prefix}{key}"] = value
+    return found
 
 
 def _lines(path: Path) -> Iterator[str]:

@@ -62,6 +62,15 @@ class TensorBoardWriter:
         value = self._summaries.Summary.Value(tag=tag, metadata=metadata, tensor=tensor)
         self._add_values(step, [value])
 
+    def hparams(self, values: Mapping[str, bool | float | str], metrics: Iterable[str]) -> None:
+        """The run's options and the metrics to compare runs by, for the page "HParams"."""
+        from tensorboard.plugins.hparams import summary_v2 as plugin
+
+        shown = [plugin.Metric(tag) for tag in metrics]
+        known = [plugin.HParam(name) for name in values]
+        for summary in (plugin.hparams_config_pb(known, shown), plugin.hparams_pb(dict(values))):
+            self._add(0, summary=summary)
+
     def graph(self, nodes: Iterable[GraphNode]) -> None:
         """The component graph, for the page "Graphs"."""
         from tensorboard.compat.proto import attr_value_pb2, graph_pb2, tensor_shape_pb2

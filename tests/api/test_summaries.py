@@ -40,7 +40,7 @@ def read_events(folder: Path) -> dict[str, list]:
     from tensorboard.backend.event_processing.event_file_loader import LegacyEventFileLoader
 
     found: dict[str, list] = {}
-    for path in sorted(folder.glob("events*")):
+    for path in sorted(folder.glob("*/events*")):
         for event in LegacyEventFileLoader(str(path)).Load():
             for value in event.summary.value:
                 found.setdefault(value.tag, []).append((event.step, value))

@@ -113,7 +113,8 @@ def test_a_run_has_its_pictures_and_can_be_drawn_again(rlg, folder):
     page = (run / "graph.html").read_text()
     assert (run / "graph.svg").read_text().startswith("<svg ")
     assert "def update(" in (run / "plans/update.py").read_text()
-    assert "agent/policy/network/dense-0/kernel" in {n.name for n in graph_in(run / "tb").node}
+    nodes = graph_in(run / "tb" / run.name).node
+    assert "agent/policy/network/dense-0/kernel" in {node.name for node in nodes}
     result = rlg("graph", str(run))
     assert result.code == 0, result.err
     assert scopes_in((folder / "graph.html").read_text()) == scopes_in(page)

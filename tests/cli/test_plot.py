@@ -24,7 +24,7 @@ def make_run(path: Path, values: dict[int, float], *, speed: float = 100.0, **co
     with RunFolder.create(path, yaml.safe_dump(content), seed=content["seed"]) as folder:
         log = MetricsLog(folder.path, tensorboard=False)
         for step, value in values.items():
-            log.log(step, {"time/fps": speed, "time/frames": 4 * step})
+            log.log(step, {"time/time_elapsed": step / speed, "time/frames": 4 * step})
             log.log(step, {"eval/mean_reward": value})
         log.close()
     return path
@@ -95,7 +95,7 @@ def test_time_is_that_of_training_without_pauses(folder):
     with RunFolder.open(path) as opened:
         opened.resumed(300)
     log = MetricsLog(path, tensorboard=False)
-    log.log(500, {"time/fps": 100.0, "eval/mean_reward": 3.0})  # 200 steps since it was resumed
+    log.log(500, {"time/time_elapsed": 8.0, "eval/mean_reward": 3.0})
     log.close()
     (curve,), _ = read_curves([path], "eval/mean_reward", "time")
     assert curve.x.tolist() == [2.0, 6.0, 8.0]

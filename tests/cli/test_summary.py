@@ -54,6 +54,30 @@ def test_only_what_is_known_is_said(tmp_path):
     assert f"resume:     rlg resume {tmp_path}" in rest
 
 
+def test_a_run_that_ended_before_learning_started_says_so(rlg):
+    done = rlg("train", *TINY, "agent.learning_starts=5000", "hydra.run.dir=runs/one")
+    assert done.code == 0, done.err
+    assert re.match(r"done: 640 steps, 0 updates in ", done.out)
+    assert done.out.splitlines()[1] == (
+        "warning:    nothing was learned: learning starts after 5,000 steps "
+        "(agent.learning_starts), the run had 640"
+    )
+
+
+def test_the_log_of_a_run_has_its_first_line_its_result_and_its_resumes(rlg):
+    assert rlg("train", *TINY, "hydra.run.dir=runs/one").code == 0
+    assert rlg("resume", "runs/one", "total_timesteps=800").code == 0
+    log = Path("runs/one/run.log").read_text()
+    words = [line.partition("  ")[2] for line in log.splitlines()]
+    first = "run in runs/one: torch on cpu, threads: 1"
+    assert [word for word in words if word == first] == [first, first]
+    assert words[0] == first
+    assert "done, exit code 0" in words
+    assert any(word.startswith("done: 640 steps, 36 updates in ") for word in words)
+    assert words.index("resumed from step 640") > words.index("done, exit code 0")
+    assert log.count("evaluate:   rlg eval runs/one") == 2
+
+
 def test_texts_stand_under_each_other(tmp_path):
     evaluation = Evaluation((1.0, 2.0), (3, 3))
     outcome = Outcome(

@@ -11,6 +11,7 @@ import pytest
 from rlg.display import Figures, PlainProgress, Title, make_progress, readable
 from rlg.display.figures import Meter
 from rlg.display.live import LiveProgress
+from rlg.tracking.log import RunLog
 from tests.display.shown import LONG, Clock, Closed, Run, Terminal
 
 
@@ -108,6 +109,20 @@ def test_pipes_get_no_control_characters():
     progress.close()
     assert stream.getvalue().startswith("step 10/10 (100%)")
     assert not set("\x1b\r") & set(stream.getvalue())
+
+
+@pytest.mark.parametrize("terminal", [io.StringIO, Terminal])
+def test_a_runs_log_has_plain_lines_whatever_is_shown(monkeypatch, terminal, tmp_path):
+    monkeypatch.setenv("TERM", "xterm")
+    stream, run, log = terminal(), Run(Figures(0, 10)), RunLog(tmp_path / "run.log")
+    progress = make_progress(run.read, Title(), stream=stream, log=log)
+    progress.say("evaluating")
+    run.go_on(steps=10)
+    progress.tick()
+    progress.close()
+    assert ("evaluating" in stream.getvalue()) is (terminal is Terminal)
+    (line,) = [line.partition("  ")[2] for line in log.path.read_text().splitlines()]
+    assert line.startswith("step 10/10 (100%)")
 
 
 @pytest.mark.parametrize("term", ["dumb", "unknown", ""])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
 import os
 import re
@@ -245,6 +246,52 @@ except OSError as error:
 """
     assert run(code, tmp_path) == "File too large 1\n"
     assert sorted(path.name for path in tmp_path.iterdir() if path.name.endswith("tmp")) == []
+
+
+# -- run.log --------------------------------------------------------------------------------------
+def logged(folder) -> list[str]:
+    lines = (folder / "run.log").read_text().splitlines()
+    assert all(re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00  ", line) for line in lines)
+    return [line.partition("  ")[2] for line in lines]
+
+
+def test_the_log_has_what_is_written_and_what_libraries_warn_of(tmp_path):
+    with RunFolder.create(tmp_path, "") as folder:
+        folder.log.write("first\n\n  second")
+        logging.getLogger("library").warning("hm: %d", 3)
+        logging.getLogger("library").info("never mind")
+    logging.getLogger("library").warning("too late")
+    assert logged(tmp_path) == [
+        "first",
+        "  second",
+        "warning of library: hm: 3",
+        "done, exit code 0",
+    ]
+
+
+def test_warnings_are_noted_and_shown(tmp_path):
+    code = """
+import sys, warnings
+from rlg.tracking import RunFolder
+warnings.simplefilter("always")
+with RunFolder.create(sys.argv[1], ""):
+    warnings.warn("careful")
+warnings.warn("later")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    assert "UserWarning: careful" in done.stderr
+    assert "UserWarning: later" in done.stderr
+    assert logged(tmp_path) == ["UserWarning: careful (<string>:6)", "done, exit code 0"]
+
+
+def test_the_log_says_where_a_run_broke(tmp_path):
+    with pytest.raises(ZeroDivisionError), RunFolder.create(tmp_path, ""):
+        raise ZeroDivisionError("zero")
+    lines = logged(tmp_path)
+    assert lines[0] == "Traceback (most recent call last):"
+    assert lines[-2:] == ["ZeroDivisionError: zero", "failed, exit code 1: ZeroDivisionError: zero"]
 
 
 # -- lock -----------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ import yaml
 from rlg.errors import SpecError
 from rlg.tracking import lock
 from rlg.tracking.folder import Status
+from rlg.tracking.metrics import flat
 from rlg.tracking.sweeps.files import (
     JOB,
     SWEEP,
@@ -201,17 +202,6 @@ def config_of(run: Path) -> dict[str, Any]:
     except (OSError, yaml.YAMLError):
         return {}
     return content if isinstance(content, dict) else {}
-
-
-def flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Values by dotted path."""
-    found: dict[str, Any] = {}
-    for key, value in config.items():
-        if isinstance(value, Mapping) and value:
-            found |= flat(value, f"{prefix}{key}.")
-        else:
-            found[f"{prefix}{key}"] = value
-    return found
 
 
 def differing(configs: Sequence[Mapping[str, Any]]) -> list[str]:

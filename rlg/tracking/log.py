@@ -1,0 +1,58 @@
+"""`run.log`: what a run says, line by line with the time; a resume appends to it.
+
+It is no copy of the terminal: panels that are drawn in place have no lines.
+"""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rlg.tracking.meta import timestamp
+
+
+class RunLog:
+    """A file to write lines to; it is opened for each of them, so that others may rotate it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def write(self, text: str) -> None:
+        lines = [f"{timestamp()}  {line}\n" for line in text.splitlines() if line.strip()]
+        with self.path.open("a", encoding="utf-8", errors="backslashreplace") as file:
+            file.writelines(lines)
+
+    def flush(self) -> None:
+        """Every line is handed to the system at once."""
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Notes Python's warnings, which are shown as ever, and what libraries log as such."""
+        show = warnings.showwarning
+
+        def noted(message: Any, category: Any, filename: str, lineno: int, *rest: Any) -> None:
+            self.write(f"{category.__name__}: {message} ({filename}:{lineno})")
+            show(message, category, filename, lineno, *rest)
+
+        handler = _Handler(self, logging.WARNING)
+        logging.getLogger().addHandler(handler)
+        warnings.showwarning = noted  # type: ignore[assignment]
+        try:
+            yield
+        finally:
+            logging.getLogger().removeHandler(handler)
+            if warnings.showwarning is noted:
+                warnings.showwarning = show
+
+
+class _Handler(logging.Handler):
+    def __init__(self, log: RunLog, level: int) -> None:
+        super().__init__(level)
+        self._log = log
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._log.write(f"{record.levelname.lower()} of {record.name}: {record.getMessage()}")
