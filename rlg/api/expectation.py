@@ -5,25 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Self
 
+from rlg.api.interruption import StopRequest
 from rlg.errors import SpecError
 from rlg.execution.evaluation import Evaluation, evaluate
 
 if TYPE_CHECKING:
     from rlg.api.session import Session
-
-
-class Requestable(Protocol):
-    """Something that asks a run to stop."""
-
-    @property
-    def requested(self) -> bool:
-        """Whether to stop now."""
-
-    @property
-    def is_users(self) -> bool:
-        """Whether the user asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +39,7 @@ class Expectation:
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> Self:
-        """From a checked configuration; one that expects nothing can't be tested."""
+        """From a checked configuration; raises if expected.mean_reward is unset."""
         section = config["expected"]
         if section["mean_reward"] is None:
             raise SpecError(
@@ -74,7 +63,7 @@ class Budget:
         self,
         expectation: Expectation,
         steps: Callable[[], int],
-        interruption: Requestable,
+        interruption: StopRequest,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         minutes = expectation.minutes
@@ -85,8 +74,8 @@ class Budget:
         self._clock = clock
 
     @property
-    def is_users(self) -> bool:
-        return self._interruption.is_users
+    def by_user(self) -> bool:
+        return self._interruption.by_user
 
     @property
     def requested(self) -> bool:

@@ -5,7 +5,19 @@ from __future__ import annotations
 import signal
 import threading
 from types import FrameType, TracebackType
-from typing import Any, Self
+from typing import Any, Protocol, Self
+
+
+class StopRequest(Protocol):
+    """Something that asks a run to stop; runs look at it between updates."""
+
+    @property
+    def requested(self) -> bool:
+        """Whether to stop now."""
+
+    @property
+    def by_user(self) -> bool:
+        """Whether the user asked, rather than a budget that is used up."""
 
 
 class Interruption:
@@ -16,8 +28,7 @@ class Interruption:
         self._before: dict[int, Any] = {}
 
     @property
-    def is_users(self) -> bool:
-        """Whether the user asked, rather than a budget that is used up."""
+    def by_user(self) -> bool:
         return self.requested
 
     def __enter__(self) -> Self:

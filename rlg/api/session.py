@@ -152,7 +152,7 @@ class Session:
             if self._owes_evaluation:
                 self._evaluate_unless(interruption, progress)
             while not self.is_finished and not interruption.requested:
-                iteration = self.loop.iterate(lambda: interruption.is_users)
+                iteration = self.loop.iterate(lambda: interruption.by_user)
                 self._note(iteration)
                 if not iteration.is_complete:
                     break  # The rest of its updates comes first when the run is resumed.
@@ -190,7 +190,7 @@ class Session:
 
         def go_on() -> None:
             progress.tick()
-            if interruption.is_users:
+            if interruption.by_user:
                 raise _EvaluationStopped
 
         progress.say("evaluating")

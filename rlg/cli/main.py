@@ -7,19 +7,33 @@ line too, and not with a traceback.
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
 from collections.abc import Sequence
+from types import FrameType
+from typing import NoReturn
 
 TRACEBACK = "--traceback"
 
 
 def main(words: Sequence[str] | None = None) -> int:
     """Runs one command; the exit code says how it went."""
+    is_main = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGTERM, _stop) if is_main else None
     try:
         return _main(list(sys.argv[1:] if words is None else words))
     except KeyboardInterrupt:
         print("rlg: interrupted", file=sys.stderr)
         return 130
+    finally:
+        if is_main:
+            signal.signal(signal.SIGTERM, before)
+
+
+def _stop(number: int, frame: FrameType | None) -> NoReturn:
+    """SIGTERM is Ctrl-C: job schedulers send it, and what was begun is cleaned up."""
+    raise KeyboardInterrupt
 
 
 def _main(words: list[str]) -> int:

@@ -8,17 +8,20 @@ import signal
 import subprocess
 import time
 
+import pytest
+
 from tests.cli.conftest import PROGRAM, TINY
 
 LONG = [*TINY, "total_timesteps=100_000_000", "logger.interval=500", "hydra.run.dir=run"]
 
 
-def test_an_interrupted_run_is_saved_and_resumed(rlg, folder):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_is_saved_and_resumed(rlg, folder, number):
     words = [PROGRAM, "train", *LONG]
     with subprocess.Popen(words, cwd=folder, stdout=subprocess.PIPE, text=True) as process:
         try:
             wait_for(folder / "run/metrics.jsonl", process)
-            process.send_signal(signal.SIGINT)
+            process.send_signal(number)
             out, _ = process.communicate(timeout=30)
         finally:
             process.kill()
@@ -36,7 +39,29 @@ def test_an_interrupted_run_is_saved_and_resumed(rlg, folder):
     assert json.loads((folder / "run/status.json").read_text())["state"] == "done"
 
 
-def test_a_command_that_is_stopped_before_it_has_begun_says_so(folder):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_run_looks_for_a_signal_between_its_updates(folder, number):
+    """Its first round alone has a million of them, hours of learning."""
+    words = [*LONG, "agent.learning_starts=64", "agent.gradient_steps=1_000_000"]
+    with subprocess.Popen(
+        [PROGRAM, "train", *words], cwd=folder, stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            wait_for(folder / "run/run.log", process)
+            time.sleep(1.0)
+            process.send_signal(number)
+            out, _ = process.communicate(timeout=30)
+        finally:
+            process.kill()
+    assert process.returncode == 130
+    status = json.loads((folder / "run/status.json").read_text())
+    assert status["state"] == "interrupted"
+    assert 0 < status["updates"] < 1_000_000
+    assert f"interrupted, saved: {status['steps']:,} steps, {status['updates']:,} updates" in out
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_command_that_is_stopped_before_it_has_begun_says_so(folder, number):
     words = [PROGRAM, "train", *LONG]
     with subprocess.Popen(words, cwd=folder, stderr=subprocess.PIPE, text=True) as process:
         try:
@@ -44,7 +69,7 @@ def test_a_command_that_is_stopped_before_it_has_begun_says_so(folder):
             while not (folder / "run/.hydra").exists():  # frameworks are loaded next
                 assert time.monotonic() < until
                 time.sleep(0.01)
-            process.send_signal(signal.SIGINT)
+            process.send_signal(number)
             _, error = process.communicate(timeout=30)
         finally:
             process.kill()
