@@ -117,6 +117,7 @@ COMPONENTS: dict[str, str] = {
     "gaussian_nll_loss": "losses.supervised:GaussianNLLLoss",
     "discounted_sum": "returns.discounted:DiscountedSum",
     "n_step_returns": "returns.n_step:NStepReturns",
+    "return_scaling": "returns.scaling:ReturnScaling",
     "gae": "returns.gae:GAE",
     "vtrace": "returns.vtrace:VTrace",
     "adam": "optimizers.adam:Adam",
@@ -133,10 +134,15 @@ COMPONENTS: dict[str, str] = {
     "target_sync": "common.sync:TargetSync",
     "batch_splitter": "common.batch_splitter:BatchSplitter",
     "sampler": "common.sampler:Sampler",
+    "minibatches": "common.minibatches:Minibatches",
     "iterative_optimization": "common.iterative_optimization:IterativeOptimization",
     # algorithms
     "dqn": "algorithms.dqn:DQN",
     "recurrent_dqn": "algorithms.recurrent_dqn:RecurrentDQN",
+    "ppo": "algorithms.ppo:PPO",
+    "recurrent_ppo": "algorithms.ppo:RecurrentPPO",
+    "a2c": "algorithms.a2c:A2C",
+    "recurrent_a2c": "algorithms.a2c:RecurrentA2C",
 }
 
 _NO_SPEC = "a component spec is a name, a mapping with `type`, or a file of one; this is {!r}."

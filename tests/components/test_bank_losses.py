@@ -170,7 +170,7 @@ def ppo(backend, given):
     return {
         "ratio": ratio,
         "pg_loss_per_item": policy,
-        "pg_loss": means["policy_loss"],
+        "pg_loss": means["policy_loss"] - given["weight_entropy"] * means["entropy"],
         "vf_loss_per_item": value,
         "vf_loss": means["value_loss"],
     }

@@ -168,6 +168,6 @@ def test_frameworks_learn_alike(make):
         batch = batch or play(test, np.random.default_rng(1))[0]
         outputs.append([test.call("update", *batch)[0] for _ in range(3)])
         weights.append(test.executor.get_weights())
-    np.testing.assert_allclose(outputs[0], outputs[1], rtol=1e-4)
+    np.testing.assert_allclose(outputs[0], outputs[1], rtol=1e-4, atol=1e-6)
     for path, value in weights[0].items():
         np.testing.assert_allclose(weights[1][path], value, rtol=1e-3, atol=1e-4, err_msg=path)

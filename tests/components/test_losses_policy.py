@@ -39,7 +39,7 @@ A2C_ITEMS = [3.0 - 0.05 + 0.5, -8.0 - 0.1 + 4.5]
 def test_a2c_adds_policy_value_and_entropy(backend):
     test = built(A2CLoss(0.5, 0.1), backend)
     inputs = (LOG_PROBS, ENTROPIES, VALUES, ADVANTAGES, RETURNS)
-    parts = {"policy_loss": -2.575, "value_loss": 2.5, "entropy": 0.75}
+    parts = {"policy_loss": -2.5, "value_loss": 5.0, "entropy": 0.75}
     test.test("loss", *inputs, expected=(-0.075, A2C_ITEMS, parts))
     # Weights multiply items once; parts are of the batch as it is.
     weighted = [0.5 * A2C_ITEMS[0], 2.0 * A2C_ITEMS[1]]
@@ -67,10 +67,11 @@ def test_ppo_clips_on_the_side_that_would_gain(backend):
 
 def test_ppo_normalizes_advantages_over_batch_and_time(backend):
     test = built(PPOLoss(), backend, "TB", apis=["normalize"])
-    # Mean 3, standard deviation sqrt((9 + 1 + 1 + 9) / 4) = 2.236068.
-    expected = [[-1.3416408, -0.4472136], [0.4472136, 1.3416408]]
+    # Mean 3, standard deviation of a sample sqrt((9 + 1 + 1 + 9) / 3) = 2.5819889.
+    expected = [[-1.1618950, -0.3872983], [0.3872983, 1.1618950]]
     test.test("normalize", [[0.0, 2.0], [4.0, 6.0]], expected=expected)
     test.test("normalize", [[7.0, 7.0]], expected=[[0.0, 0.0]])
+    test.test("normalize", [[7.0]], expected=[[0.0]])
 
 
 def test_ppo_takes_the_larger_of_both_squares(backend):
@@ -105,8 +106,8 @@ def test_ppo_gives_items_and_diagnostics(backend):
     np.testing.assert_allclose(items, policy + 2.0, rtol=1e-5)
     np.testing.assert_allclose(loss, np.mean(policy + 2.0), rtol=1e-5)
     expected = {
-        "policy_loss": np.mean(policy),
-        "value_loss": 2.0,
+        "policy_loss": np.mean(policy) + 0.01 * 0.5,
+        "value_loss": 4.0,
         "entropy": 0.5,
         # (-0.5 + ln 2) + (0.1 - ln 1.1) + (1 - ln 2) + (0.5 - ln 1.5)
         "approx_kl": (1.1 - np.log(1.65)) / 4,
@@ -121,7 +122,10 @@ def test_ppo_gives_items_and_diagnostics(backend):
 
 def test_ppo_loss_normalizes_if_told_to(backend):
     _, items, _ = built(PPOLoss(vf_coef=0.0), backend).call("loss", *ppo_inputs(np.ones(4)))
-    np.testing.assert_allclose(items, [1.3416408, 0.4472136, -0.4472136, -1.3416408], rtol=1e-5)
+    np.testing.assert_allclose(items, [1.1618950, 0.3872983, -0.3872983, -1.1618950], rtol=1e-5)
+
+
+LEFT_OUT = ("weights", "clip_range")
 
 
 class Parameter(Component):
@@ -144,7 +148,7 @@ class Learner(Component):
         self.loss = loss
         self.learned = learned
         self.optimizer = SGD()
-        names = [p.name for p in loss.api_methods()["loss"].parameters if p.name != "weights"]
+        names = [p.name for p in loss.api_methods()["loss"].parameters if p.name not in LEFT_OUT]
 
         def gradients(self: Any, inputs: Any) -> Any:
             words = {name: inputs[name] for name in names}

@@ -10,6 +10,7 @@ from rlg.testing.goldens.golden import Golden
 from rlg.testing.goldens.layers import LAYERS
 from rlg.testing.goldens.losses import LOSSES
 from rlg.testing.goldens.memories import MEMORIES
+from rlg.testing.goldens.on_policy import ON_POLICY
 from rlg.testing.goldens.optimizers import OPTIMIZERS
 from rlg.testing.goldens.policies import POLICIES
 from rlg.testing.goldens.preprocessing import PREPROCESSING
@@ -25,6 +26,7 @@ GOLDENS: list[Golden] = [
     *SCHEDULES,
     *LOSSES,
     *OPTIMIZERS,
+    *ON_POLICY,
 ]
 
 __all__ = ["GOLDENS", "Golden"]

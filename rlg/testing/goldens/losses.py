@@ -61,6 +61,7 @@ LOSSES: list[Golden] = [
             **dict.fromkeys(["log_probs", "old_log_probs"], LOG_PROBS),
             "entropies": FloatBox(0.0, 1.0),
             "weights": WEIGHTS,
+            "clip_range": FloatBox(0.1, 0.3, ranks=""),
         },
     ),
     Golden(

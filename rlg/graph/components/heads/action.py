@@ -9,7 +9,8 @@ import numpy as np
 from rlg.errors import ComponentError, SpaceError
 from rlg.graph import Component, Tensor, api, graph_fn
 from rlg.graph.components.distributions.categorical import MASKED
-from rlg.graph.components.distributions.joint import name_of
+from rlg.graph.components.distributions.joint import at, name_of
+from rlg.graph.components.distributions.squashed_normal import SquashedNormal
 from rlg.graph.components.heads.leaves import (
     Concentrations,
     Logits,
@@ -38,8 +39,10 @@ class ActionHead(Component):
     allowed (at least one must be); for nested spaces a Dict of the leaves to mask, by their keys or
     by their positions ("0", "1") in a Tuple. A normal distribution knows no bounds: `clip` puts its
     actions inside, for the environment only, since the log-probability is that of the action
-    before. log_std is a variable that starts at `log_std_init`, or with `state_dependent_std` a
-    layer's output, kept from -20 to 2. Actions of floats are float32 for every space of floats.
+    before. With `keeps_draw` actions of a squashed_normal are draws before the squashing, from
+    which on-policy algorithms learn exactly; `clip` squashes them. log_std is a variable that
+    starts at `log_std_init`, or with `state_dependent_std` a layer's output, kept from -20 to 2.
+    Actions of floats are float32 for every space of floats.
     """
 
     def __init__(
@@ -49,18 +52,25 @@ class ActionHead(Component):
         state_dependent_std: bool = False,
         log_std_init: float = 0.0,
         kernel_init: InitializerSpec | None = None,
+        keeps_draw: bool = False,
     ) -> None:
         self.action_space = space_from_spec(action_space)
         self.bounded = bounded
         self.state_dependent_std = state_dependent_std
         self.log_std_init = log_std_init
         self.kernel_init = kernel_init
+        self.keeps_draw = keeps_draw
         if bounded not in BOUNDED:
             raise ComponentError(
                 f"ActionHead: bounded is {bounded!r}; use one of {', '.join(BOUNDED)}."
             )
         self.boxes = self.action_space.flatten()
         self.outputs = {name_of(path): self._output(path, box) for path, box in self.boxes.items()}
+        self.squashers = {
+            name_of(path): SquashedNormal(box.low, box.high)
+            for path, box in self.boxes.items()
+            if self._squashes(box)
+        }
 
     @property
     def distributions(self) -> Any:
@@ -85,7 +95,7 @@ class ActionHead(Component):
     @property
     def clips(self) -> bool:
         """Whether actions may lie outside of the action space, so that `clip` changes them."""
-        return any(self._clips(box) for box in self.boxes.values())
+        return any(self._clips(box) or self._squashes(box) for box in self.boxes.values())
 
     @api
     def parameters(self, inputs: Any, masks: Any = None) -> Any:
@@ -94,9 +104,18 @@ class ActionHead(Component):
         return parameters if masks is None else self.mask(parameters, masks)
 
     @api
-    @graph_fn(fold_time=True)
-    def clip(self, actions: Tensor) -> Tensor:
+    def clip(self, actions: Any) -> Any:
         """Actions for the environment: those of normal distributions put inside of the bounds."""
+        parts = {path: at(actions, path) for path in self.boxes}
+        for path, part in parts.items():
+            if name_of(path) in self.squashers:
+                parts[path] = self.squashers[name_of(path)].squash(part)
+        actions = unflatten(parts)
+        return self.bound(actions) if any(map(self._clips, self.boxes.values())) else actions
+
+    @graph_fn(fold_time=True)
+    def bound(self, actions: Tensor) -> Tensor:
+        """Clips what has bounds and no distribution that keeps them."""
         ops, flat = self.ops, flatten(actions)
         for path, box in self.boxes.items():
             if self._clips(box):
@@ -121,6 +140,10 @@ class ActionHead(Component):
         normal = not is_bounded(box) or self.bounded == "normal"
         return box.kind == "float" and has_bound and normal
 
+    def _squashes(self, box: Box) -> bool:
+        bounded = box.kind == "float" and is_bounded(box) and self.bounded == "squashed_normal"
+        return bounded and self.keeps_draw
+
     def _output(self, path: Path, box: Box) -> Component:
         if is_binary(box):
             return Logits(box.shape, kernel_init=self.kernel_init)
@@ -142,7 +165,8 @@ class ActionHead(Component):
         if _is_choice(box):
             return {"type": "categorical", "dtype": box.dtype}
         if is_bounded(box) and self.bounded != "normal":
-            return {"type": self.bounded, "low": box.low, "high": box.high}
+            keeps = {"keeps_draw": True} if self._squashes(box) else {}
+            return {"type": self.bounded, "low": box.low, "high": box.high, **keeps}
         return {"type": "normal"}
 
 

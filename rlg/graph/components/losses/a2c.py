@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from rlg.graph import Tensor, api, graph_fn
-from rlg.graph.components.losses.items import ItemLoss
+from rlg.graph.components.losses.items import ActorCriticLoss
 from rlg.graph.spaces import Space
 
 
-class A2CLoss(ItemLoss):
+class A2CLoss(ActorCriticLoss):
     """-A log pi(a|s) - ent_coef * H + vf_coef * (R - V)^2: Mnih et al. (2016).
 
     log_probs, entropies, values, advantages, returns: float [B], also with time. Advantages and
-    returns are constants for gradients.
+    returns are constants for gradients. Without entropies there is no bonus. `normalize_advantage`
+    gives advantages mean 0 and standard deviation 1 over the batch.
     """
 
-    def __init__(self, vf_coef: float = 0.5, ent_coef: float = 0.0) -> None:
+    def __init__(
+        self, vf_coef: float = 0.5, ent_coef: float = 0.0, normalize_advantage: bool = False
+    ) -> None:
         self.vf_coef = vf_coef
         self.ent_coef = ent_coef
+        self.normalize_advantage = normalize_advantage
 
     def create_variables(
         self,
@@ -33,9 +37,12 @@ class A2CLoss(ItemLoss):
 
     @api
     @graph_fn(fold_time=True)
-    def policy_loss(self, log_probs: Tensor, advantages: Tensor, entropies: Tensor) -> Tensor:
+    def policy_loss(
+        self, log_probs: Tensor, advantages: Tensor, entropies: Tensor | None = None
+    ) -> Tensor:
         """The policy's part of each item, with the bonus for entropy."""
-        return -self.ops.stop_gradient(advantages) * log_probs - self.ent_coef * entropies
+        items = -self.ops.stop_gradient(advantages) * log_probs
+        return items if entropies is None else items - self.ent_coef * entropies
 
     @api
     @graph_fn(fold_time=True)
@@ -48,22 +55,32 @@ class A2CLoss(ItemLoss):
     def loss(
         self,
         log_probs: Tensor,
-        entropies: Tensor,
+        entropies: Tensor | None,
         values: Tensor,
         advantages: Tensor,
         returns: Tensor,
         weights: Tensor | None = None,
     ) -> Tensor:
         """The mean, the loss of each item, and means of its parts; weights [B] multiply once."""
+        if self.normalize_advantage:
+            advantages = self.normalize(advantages)
         policy = self.policy_loss(log_probs, advantages, entropies)
         value = self.value_loss(values, returns)
-        return self.total(policy, value, entropies, weights)
+        loss, items = self.total(policy, value, weights)
+        with self.no_gradient():
+            return loss, items, self.diagnostics(policy, value, log_probs, entropies)
 
     @graph_fn(fold_time=True)
-    def total(
-        self, policy: Tensor, value: Tensor, entropies: Tensor, weights: Tensor | None
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        ops = self.ops
-        mean, items = self.weigh(policy + value, weights)
-        parts = {"policy_loss": policy, "value_loss": value, "entropy": entropies}
-        return mean, items, {name: ops.mean(part) for name, part in parts.items()}
+    def normalize(self, advantages: Tensor) -> Tensor:
+        return self.standardized(advantages)
+
+    @graph_fn(fold_time=True)
+    def total(self, policy: Tensor, value: Tensor, weights: Tensor | None) -> tuple[Tensor, Tensor]:
+        return self.weigh(policy + value, weights)
+
+    @graph_fn(fold_time=True)
+    def diagnostics(
+        self, policy: Tensor, value: Tensor, log_probs: Tensor, entropies: Tensor | None
+    ) -> Tensor:
+        """Means over the batch, coefficients taken out; -log pi stands for missing entropies."""
+        return self.parts(policy, value, log_probs, entropies)

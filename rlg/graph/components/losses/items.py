@@ -45,3 +45,31 @@ class ItemLoss(Component):
                 raise SpaceError(
                     f"{self.path}: `{name}` is {space}; it masks the next state. Give a BoolBox()."
                 )
+
+
+class ActorCriticLoss(ItemLoss):
+    """A policy's part, `vf_coef` times a value function's, and a bonus of `ent_coef` * entropy."""
+
+    vf_coef: float
+    ent_coef: float
+
+    def standardized(self, x: Tensor) -> Tensor:
+        """[B] with mean 0 and standard deviation 1, that of a sample: n - 1 below the fraction."""
+        ops = self.ops
+        n = ops.cast(ops.batch_size(x), "float32")
+        centred = x - ops.mean(x)
+        variance = ops.sum(ops.square(centred)) / ops.maximum(n - 1.0, ops.ones_like(n))
+        return centred / (ops.sqrt(variance) + 1e-8)
+
+    def parts(
+        self, policy: Tensor, value: Tensor, log_probs: Tensor, entropies: Tensor | None
+    ) -> dict[str, Tensor]:
+        """Means of an actor-critic's loss: surrogate, squared error and entropy by themselves."""
+        ops = self.ops
+        entropy = ops.mean(-log_probs if entropies is None else entropies)
+        bonus = 0.0 if entropies is None else self.ent_coef * entropy
+        return {
+            "policy_loss": ops.mean(policy) + bonus,
+            "value_loss": ops.mean(value) / (self.vf_coef or 1.0),
+            "entropy": entropy,
+        }

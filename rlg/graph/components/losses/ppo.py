@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from rlg.errors import ComponentError
 from rlg.graph import Tensor, api, graph_fn
-from rlg.graph.components.losses.items import ItemLoss
+from rlg.graph.components.losses.items import ActorCriticLoss
 from rlg.graph.spaces import Space
 
 
-class PPOLoss(ItemLoss):
+class PPOLoss(ActorCriticLoss):
     """-min(r A, clip(r, 1 - e, 1 + e) A) - ent_coef * H + vf_coef * (V - R)^2: Schulman et al.
 
     (2017), r = pi(a|s) / pi_old(a|s), e = `clip_range`. log_probs, values, entropies: float [B],
     also with time; old_log_probs, old_values: as they were when the policy acted; advantages,
-    returns: constants for gradients. With `clip_range_vf` the value moves no further than that
-    from old_values, and the larger of both squares counts. `normalize_advantage` gives advantages
-    mean 0 and standard deviation 1 over the batch.
+    returns: constants for gradients. Without entropies there is no bonus. clip_range: one number,
+    from a schedule (default: the constructor's). With `clip_range_vf` the value moves no further
+    than that from old_values, and the larger of both squares counts. `normalize_advantage` gives
+    advantages mean 0 and standard deviation 1 over the batch.
     """
 
     def __init__(
@@ -56,22 +57,28 @@ class PPOLoss(ItemLoss):
     @graph_fn(fold_time=True)
     def normalize(self, advantages: Tensor) -> Tensor:
         """Mean 0 and standard deviation 1, over batch and time."""
-        ops = self.ops
-        centred = advantages - ops.mean(advantages)
-        return centred / (ops.sqrt(ops.mean(ops.square(centred))) + 1e-8)
+        return self.standardized(advantages)
 
     @api
     @graph_fn(fold_time=True)
     def policy_loss(
-        self, log_probs: Tensor, old_log_probs: Tensor, advantages: Tensor, entropies: Tensor
+        self,
+        log_probs: Tensor,
+        old_log_probs: Tensor,
+        advantages: Tensor,
+        entropies: Tensor | None = None,
+        clip_range: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
         """The policy's part of each item, with the bonus for entropy; and the ratios."""
-        ops, e = self.ops, self.clip_range
+        ops = self.ops
         advantages = ops.stop_gradient(advantages)
         ratio = ops.exp(log_probs - ops.stop_gradient(old_log_probs))
-        clipped = ops.clip(ratio, 1.0 - e, 1.0 + e)
-        surrogate = ops.minimum(ratio * advantages, clipped * advantages)
-        return -surrogate - self.ent_coef * entropies, ratio
+        if clip_range is None:
+            near = ops.clip(ratio, 1.0 - self.clip_range, 1.0 + self.clip_range)
+        else:
+            near = ops.minimum(ops.maximum(ratio, 1.0 - clip_range), 1.0 + clip_range)
+        items = -ops.minimum(ratio * advantages, near * advantages)
+        return items if entropies is None else items - self.ent_coef * entropies, ratio
 
     @api
     @graph_fn(fold_time=True)
@@ -89,21 +96,28 @@ class PPOLoss(ItemLoss):
     def loss(
         self,
         log_probs: Tensor,
-        entropies: Tensor,
+        entropies: Tensor | None,
         values: Tensor,
         old_log_probs: Tensor,
         old_values: Tensor,
         advantages: Tensor,
         returns: Tensor,
         weights: Tensor | None = None,
+        clip_range: Tensor | None = None,
     ) -> Tensor:
         """The mean, the loss of each item, and diagnostics; weights [B] multiply once."""
         if self.normalize_advantage:
             advantages = self.normalize(advantages)
-        policy, ratio = self.policy_loss(log_probs, old_log_probs, advantages, entropies)
+        policy, ratio = self.policy_loss(
+            log_probs, old_log_probs, advantages, entropies, clip_range
+        )
         value = self.value_loss(values, old_values, returns)
         loss, items = self.total(policy, value, weights)
-        return loss, items, self.diagnostics(policy, value, entropies, ratio)
+        with self.no_gradient():
+            found = self.diagnostics(
+                policy, value, log_probs, old_log_probs, ratio, entropies, clip_range
+            )
+        return loss, items, found
 
     @graph_fn(fold_time=True)
     def total(self, policy: Tensor, value: Tensor, weights: Tensor | None) -> tuple[Tensor, Tensor]:
@@ -111,16 +125,23 @@ class PPOLoss(ItemLoss):
 
     @graph_fn(fold_time=True)
     def diagnostics(
-        self, policy: Tensor, value: Tensor, entropies: Tensor, ratio: Tensor
+        self,
+        policy: Tensor,
+        value: Tensor,
+        log_probs: Tensor,
+        old_log_probs: Tensor,
+        ratio: Tensor,
+        entropies: Tensor | None,
+        clip_range: Tensor | None,
     ) -> Tensor:
-        """Means over the batch; the KL divergence by Schulman's estimate (r - 1) - log r."""
-        ops = self.ops
-        beyond = ops.where(ops.abs(ratio - 1.0) > self.clip_range, 1.0, 0.0)
-        means = {
-            "policy_loss": policy,
-            "value_loss": value,
-            "entropy": entropies,
-            "approx_kl": (ratio - 1.0) - ops.log(ratio),
-            "clip_fraction": beyond,
+        """Means over the batch, coefficients taken out; the KL divergence by Schulman's estimate.
+
+        (r - 1) - log r is never negative. Without entropies -log pi stands for them.
+        """
+        ops, e = self.ops, self.clip_range if clip_range is None else clip_range
+        means = self.parts(policy, value, log_probs, entropies)
+        return {
+            **means,
+            "approx_kl": ops.mean((ratio - 1.0) - (log_probs - old_log_probs)),
+            "clip_fraction": ops.mean(ops.where(ops.abs(ratio - 1.0) > e, 1.0, 0.0)),
         }
-        return {name: ops.mean(part) for name, part in means.items()}

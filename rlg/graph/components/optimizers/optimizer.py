@@ -130,6 +130,11 @@ class Optimizer(Component):
         self.descend(variables, gradients, learning_rate)
         return norm
 
+    @api
+    def norm(self, gradients: Any) -> Any:
+        """The global norm of gradients."""
+        return self.global_norm(gradients)
+
     @graph_fn
     def global_norm(self, gradients: Tensor) -> Tensor:
         ops = self.ops

@@ -14,8 +14,11 @@ class ActorCritic(Policy):
     """A policy with a value function: on the same features, or with `separate` on its own network.
 
     states, actions, masks: see Policy; log_probs, entropy, values: [B]. `value_network` is a spec
-    for the separate network, by default the policy's; its initial weights differ.
+    for the separate network, by default the policy's; its initial weights differ. `act` gives
+    actions as they are learned from, `clip` makes the environment's of them.
     """
+
+    keeps_draw = True
 
     def __init__(
         self,
@@ -48,12 +51,17 @@ class ActorCritic(Policy):
         return actions, self.distribution.log_prob(parameters, actions), values
 
     @api
-    def evaluate(self, states: Any, actions: Any, masks: Any = None) -> Any:
-        """Log-probabilities of these actions, entropy, and values."""
+    def evaluate(
+        self, states: Any, actions: Any, masks: Any = None, entropy: Static[bool] = True
+    ) -> Any:
+        """Log-probabilities of these actions, entropy (unless it is not wanted), and values."""
         features = self._features(states)
         parameters = self.head.parameters(features, masks)
         log_probs = self.distribution.log_prob(parameters, actions)
-        return log_probs, self.distribution.entropy(parameters), self._values(states, features)
+        values = self._values(states, features)
+        if not entropy:
+            return log_probs, values
+        return log_probs, self.distribution.entropy(parameters), values
 
     @api
     def values(self, states: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from rlg.graph import Component, Static, api
 from rlg.graph.components.distributions.joint import Joint
@@ -19,10 +19,13 @@ class Policy(Component):
     the network count the states of acting with exploration, and no others.
     """
 
+    # Whether actions that are learned from are draws before they are squashed: see ActionHead.
+    keeps_draw: ClassVar[bool] = False
+
     def __init__(self, network: Any, action_space: Any, head: Any = "action_head") -> None:
         self.action_space = space_from_spec(action_space)
         self.network = make(network)
-        self.head = make(head, action_space=self.action_space)
+        self.head = make(head, action_space=self.action_space, keeps_draw=self.keeps_draw)
         self.distribution = Joint(self.head.distributions)
 
     @api

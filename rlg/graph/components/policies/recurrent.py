@@ -42,7 +42,7 @@ class RecurrentActorCritic(Component):
                 f"RecurrentActorCritic: {type(self.network).__name__} remembers nothing. Give a "
                 "recurrent network, {type: lstm, network: ...}, or use actor_critic."
             )
-        self.head = make(head, action_space=self.action_space)
+        self.head = make(head, action_space=self.action_space, keeps_draw=True)
         self.value_head = make(value_head)
         self.separate = separate or value_network is not None
         self.value_network: Any = None
@@ -83,11 +83,19 @@ class RecurrentActorCritic(Component):
 
     @api
     def evaluate(
-        self, states: Any, actions: Any, hidden: Any, resets: Any, masks: Any = None
+        self,
+        states: Any,
+        actions: Any,
+        hidden: Any,
+        resets: Any,
+        masks: Any = None,
+        entropy: Static[bool] = True,
     ) -> Any:
-        """Log-probabilities of these actions, entropy, and values."""
+        """Log-probabilities of these actions, entropy (unless it is not wanted), and values."""
         parameters, values, _ = self._outputs(states, hidden, resets, masks)
         log_probs = self.distribution.log_prob(parameters, actions)
+        if not entropy:
+            return log_probs, values
         return log_probs, self.distribution.entropy(parameters), values
 
     @api

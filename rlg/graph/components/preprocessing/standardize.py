@@ -52,6 +52,13 @@ class MovingStandardize(Component):
             outputs[path] = ops.cast(ops.clip(scaled, -self.clip, self.clip), "float32")
         return unflatten(outputs, inputs)
 
+    @api
+    @graph_fn
+    def count(self, inputs: Tensor) -> None:
+        """Counts these rows in, and nothing else."""
+        for path, x in flatten(inputs).items():
+            self._merge(self.ops.cast(x, "float64"), *self._moments[path])
+
     def _merge(
         self, x: Tensor, count: Tensor, mean: Tensor, variance: Tensor
     ) -> tuple[Tensor, Tensor]:

@@ -1,0 +1,232 @@
+"""What PPO and A2C share: acting, values, advantages, and what a batch is."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from rlg.errors import ComponentError
+from rlg.graph import Component, Static, Tensor, api, graph_fn
+from rlg.graph.components.initializers import TORCH, orthogonal_recipe, recommend
+from rlg.graph.components.preprocessing.standardize import MovingStandardize
+from rlg.graph.components.returns.gae import GAE
+from rlg.graph.components.returns.scaling import ReturnScaling
+from rlg.graph.registry import make
+from rlg.graph.spaces import map_leaves, space_from_spec
+
+
+class Learner(Component):
+    """Descends the loss of an actor-critic on records, as OnPolicy prepares them.
+
+    It shares policy and optimizer with the root, whose names they keep. Figures are single numbers.
+    """
+
+    def __init__(self, policy: Any, loss: Any, optimizer: Any) -> None:
+        self.policy = policy
+        self.loss = loss
+        self.optimizer = optimizer
+        self.is_recurrent = hasattr(policy, "hidden_space")
+
+    @api
+    def learn(
+        self, records: Any, learning_rate: Any = None, has_masks: Static[bool] = False
+    ) -> Any:
+        """One step on these records; its figures."""
+        loss, diagnostics = self._loss(records, has_masks)
+        norm = self.optimizer.step(loss, self.policy.variables(), learning_rate)
+        return self.report(loss, norm, diagnostics)
+
+    def _loss(self, records: Any, has_masks: bool) -> tuple[Any, Any]:
+        log_probs, entropies, values = self._evaluated(records, has_masks)
+        loss, _, diagnostics = self.loss.loss(
+            log_probs, entropies, values, records["advantages"], records["returns"]
+        )
+        return loss, diagnostics
+
+    def _evaluated(self, records: Any, has_masks: bool) -> tuple[Any, Any, Any]:
+        """Log-probabilities, entropies and values; an entropy that nobody weighs is left out."""
+        inputs = [records["states"], records["actions"]]
+        if self.is_recurrent:
+            inputs += [records["hidden"], records["resets"]]
+        wanted = self.loss.ent_coef > 0.0
+        masks = records["masks"] if has_masks else None
+        log_probs, *entropies, values = self.policy.evaluate(*inputs, masks, wanted)
+        return log_probs, entropies[0] if wanted else None, values
+
+    @graph_fn
+    def report(self, loss: Tensor, gradient_norm: Tensor, diagnostics: Tensor) -> Tensor:
+        """Figures of one step."""
+        return {**diagnostics, "loss": loss, "gradient_norm": gradient_norm}
+
+
+class OnPolicy(Component):
+    """An actor-critic that learns from what its own policy did, once: the root of PPO and A2C.
+
+    `act` takes states [B] and returns actions as they are learned from, log_probs and values [B],
+    and, if `clips`, the environment's actions (inside of its bounds, draws squashed). `value`
+    returns values [B] of states.
+
+    `update` takes a `batch`, a Dict with time first, [T, B, ...]: states, actions, log_probs and
+    values (as `act` saw and gave them), rewards, terminals and truncations (bool), and
+    bootstrap_values: where a step was truncated, the value of the observation that it led to
+    (elsewhere they are not read); last_values [B]: those of the states after the last step; masks
+    [T, B, ...], where actions had them. It returns a Dict of metrics, signed, one number each.
+
+    With `normalize_observations` states are standardized by the moments of all batches before:
+    acting and learning see the same numbers, so that ratios of probabilities are exact, and
+    evaluation changes nothing. With `normalize_rewards` rewards are scaled by running returns of
+    `num_envs` environments; see ReturnScaling. `ortho_init` starts as the authors' code does.
+    """
+
+    is_recurrent = False
+
+    def __init__(
+        self,
+        policy: Any,
+        action_space: Any,
+        optimizer: Any,
+        gamma: float,
+        gae_lambda: float,
+        max_grad_norm: float | None,
+        ortho_init: bool,
+        normalize_observations: bool,
+        normalize_rewards: bool,
+        num_envs: int,
+    ) -> None:
+        self.action_space = space_from_spec(action_space)
+        self.policy = make(policy, action_space=self.action_space)
+        name = type(self).__name__
+        if not hasattr(self.policy, "value_head"):
+            raise ComponentError(
+                f"{name}: {type(self.policy).__name__} has no values. Give a policy of type "
+                f"{'recurrent_actor_critic' if self.is_recurrent else 'actor_critic'}."
+            )
+        if hasattr(self.policy, "hidden_space") != self.is_recurrent:
+            other = name.removeprefix("Recurrent") if self.is_recurrent else f"Recurrent{name}"
+            raise ComponentError(f"{name}: for {type(self.policy).__name__} use {other}.")
+        recommend(orthogonal_recipe(math.sqrt(2.0)) if ortho_init else TORCH, self.policy)
+        if ortho_init:
+            recommend(orthogonal_recipe(0.01), self.policy.head)
+            recommend(orthogonal_recipe(1.0), self.policy.value_head)
+        self.optimizer = make(optimizer, max_grad_norm=max_grad_norm)
+        self.gamma = gamma
+        self.gae_lambda = gae_lambda
+        self.max_grad_norm = max_grad_norm
+        self.ortho_init = ortho_init
+        self.normalize_observations = normalize_observations
+        self.normalize_rewards = normalize_rewards
+        self.num_envs = num_envs
+        self.advantages = GAE(gamma, gae_lambda)
+        self.observations = MovingStandardize() if normalize_observations else None
+        self.rewards = ReturnScaling(gamma, num_envs) if normalize_rewards else None
+
+    @property
+    def clips(self) -> bool:
+        """Whether the environment's actions are others than those that are learned from."""
+        return bool(self.policy.head.clips)
+
+    @api
+    def act(self, states: Any, explore: Static[bool] = True, masks: Any = None) -> Any:
+        """Actions, log-probabilities and values, and the environment's actions if they differ."""
+        actions, *others = self.policy.act(self._seen(states), explore, masks)
+        return (actions, *others, *self._clipped(actions))
+
+    @api
+    def value(self, states: Any) -> Any:
+        return self.policy.values(self._seen(states))
+
+    def _clipped(self, actions: Any) -> tuple[Any, ...]:
+        return (self.policy.clip(actions),) if self.clips else ()
+
+    def _seen(self, states: Any) -> Any:
+        return states if self.observations is None else self.observations.call(states, False)
+
+    def _prepared(self, batch: Any, last_values: Any, **more: Any) -> tuple[Any, Any]:
+        """Records to learn from, and how much of the returns the values explained."""
+        ends = batch["terminals"], batch["truncations"]
+        rewards = batch["rewards"]
+        if self.rewards is not None:
+            rewards = self.rewards.call(rewards, *ends)
+        advantages, returns = self.advantages.call(
+            rewards, batch["values"], last_values, *ends, batch["bootstrap_values"]
+        )
+        kept = {name: batch[name] for name in ("actions", "log_probs", "values")}
+        records = {
+            "states": self._seen(batch["states"]),
+            **kept,
+            "advantages": advantages,
+            "returns": returns,
+            **more,
+        }
+        present = {name: record for name, record in records.items() if record is not None}
+        return self.fold(present), self.explained_variance(batch["values"], returns)
+
+    def _count(self, batch: Any) -> None:
+        """After learning: the next batch is acted with these statistics."""
+        if self.observations is not None:
+            self.observations.count(batch["states"])
+
+    @graph_fn
+    def fold(self, records: Tensor) -> Tensor:
+        """Steps as records of their own."""
+        return map_leaves(self.ops.fold_time, records)
+
+    @graph_fn(fold_time=True)
+    def explained_variance(self, values: Tensor, returns: Tensor) -> Tensor:
+        """1 - Var(R - V) / Var(R); 0 where returns are all equal."""
+        ops = self.ops
+
+        def variance(x: Tensor) -> Tensor:
+            return ops.mean(ops.square(x - ops.mean(x)))
+
+        whole = variance(returns)
+        share = 1.0 - variance(returns - values) / ops.where(whole > 0.0, whole, 1.0)
+        return ops.where(whole > 0.0, share, 0.0 * share)
+
+    @graph_fn
+    def metrics(self, figures: Tensor, explained_variance: Tensor) -> Tensor:
+        """All figures of an update."""
+        return {**figures, "explained_variance": explained_variance}
+
+
+class RecurrentOnPolicy(OnPolicy):
+    """The same with a recurrent policy: sequences of one environment are learned from as a whole.
+
+    `act` takes states, hidden (of the policy's `hidden_space`) and resets (bool, where episodes
+    begin), all [B], and returns the next hidden last; `value` takes the same. `update` takes
+    `resets` in its batch, and hidden [B] as it was before the first step.
+    """
+
+    is_recurrent = True
+
+    @api
+    def act(  # type: ignore[override]
+        self,
+        states: Any,
+        hidden: Any,
+        resets: Any,
+        explore: Static[bool] = True,
+        masks: Any = None,
+    ) -> Any:
+        """Actions, log-probabilities, values (the environment's actions) and what to remember."""
+        actions, log_probs, values, hidden = self.policy.act(
+            self._seen(states), hidden, resets, explore, masks
+        )
+        return (actions, log_probs, values, *self._clipped(actions), hidden)
+
+    @api
+    def value(self, states: Any, hidden: Any, resets: Any) -> Any:  # type: ignore[override]
+        return self.policy.values(self._seen(states), hidden, resets)
+
+    @graph_fn
+    def fold(self, records: Tensor) -> Tensor:
+        """Sequences as records: batch first; what the policy remembered has no time."""
+        ops = self.ops
+
+        def batch_first(x: Tensor) -> Tensor:
+            return ops.transpose(x, (1, 0, *range(2, len(ops.shape_of(x)))))
+
+        swapped = {
+            name: map_leaves(batch_first, x) for name, x in records.items() if name != "hidden"
+        }
+        return {**swapped, "hidden": records["hidden"]}

@@ -1,0 +1,139 @@
+"""Goldens of on-policy algorithms and what they are made of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rlg.graph.spaces import BoolBox, Box, Dict, FloatBox, IntBox, Space
+from rlg.testing.goldens.golden import Golden
+
+STATES = Box((3,))
+MLP = {"type": "mlp", "units": [4], "activation": "tanh"}
+FEED_FORWARD = {"type": "actor_critic", "network": MLP, "separate": True}
+RECURRENT = {
+    "type": "recurrent_actor_critic",
+    "network": {"type": "lstm", "units": 2, "network": MLP},
+}
+HIDDEN = {"hidden": Dict(c=Box((2,)), h=Box((2,)))}
+NUMBERS = FloatBox(ranks="TB")
+ENDS = {"terminals": BoolBox(ranks="TB"), "truncations": BoolBox(ranks="TB")}
+RATE = {"learning_rate": FloatBox(0.0, 0.01, ranks="")}
+CLIP = {"clip_range": FloatBox(0.1, 0.3, ranks="")}
+
+
+def batch_of(states: Space, actions: Space, **more: Space) -> Dict:
+    """The space of what an on-policy algorithm learns from."""
+    names = ("log_probs", "values", "rewards", "bootstrap_values")
+    steps = {"states": states.with_ranks("TB"), "actions": actions.with_ranks("TB")}
+    return Dict({**steps, **dict.fromkeys(names, NUMBERS), **ENDS, **more})
+
+
+def _spaces(actions: Space, masks: Space, **more: Any) -> dict[str, Any]:
+    return {
+        "states": STATES,
+        "act.masks": masks,
+        "update.masks": masks.with_ranks("TB"),
+        "batch": batch_of(STATES, actions),
+        "last_values": FloatBox(),
+        **RATE,
+        **more,
+    }
+
+
+def _recurrent(actions: Space, masks: Space, **more: Any) -> dict[str, Any]:
+    batch = batch_of(STATES, actions, resets=BoolBox(ranks="TB"))
+    spaces = {**_spaces(actions, masks, **more), "batch": batch, "resets": BoolBox()}
+    return {**spaces, **HIDDEN}
+
+
+CHOICE = IntBox(3)
+TORQUE = FloatBox(-2.0, 2.0, (2,))
+MIXED = Dict(choice=IntBox([2, 3], shape=(2,)), torque=TORQUE)
+MASKS, SOME_MASKS = BoolBox((3,)), Dict(choice=BoolBox((2, 3)))
+DRAWS = Dict(choice=IntBox([2, 3], shape=(2,)), torque=Box((2,)))
+CALLS: list[tuple[str, dict[str, Any]]] = [
+    ("act", {}),
+    ("act", {"explore": False}),
+    ("value", {}),
+    ("update", {}),
+    ("update", {}),
+    ("act", {}),
+]
+
+ON_POLICY: list[Golden] = [
+    Golden(
+        "minibatches",
+        {"type": "minibatches", "n_epochs": 2, "batch_size": 2},
+        {
+            "records": Dict(a=Box((2,)), b=IntBox(5, ranks="BT")),
+            "rows": Box((2,), "int64", 0, 0, ""),
+        },
+        [("rows", {}), ("take", {"n": 2})],
+    ),
+    Golden(
+        "return_scaling",
+        {"type": "return_scaling", "gamma": 0.9, "num_envs": 7},
+        {"rewards": FloatBox(ranks="BT"), **{k: v.with_ranks("BT") for k, v in ENDS.items()}},
+    ),
+    Golden(
+        "ppo",
+        {
+            "type": "ppo",
+            "policy": FEED_FORWARD,
+            "action_space": CHOICE.to_spec(),
+            "n_epochs": 2,
+            "batch_size": 2,
+        },
+        _spaces(CHOICE, MASKS, **CLIP),
+        CALLS,
+    ),
+    Golden(
+        "ppo-within",
+        {
+            "type": "ppo",
+            "policy": {"type": "shared_value_policy", "network": MLP},
+            "action_space": MIXED.to_spec(),
+            "n_epochs": 2,
+            "batch_size": 3,
+            "clip_range_vf": 0.5,
+            "ent_coef": 0.1,
+            "target_kl": 0.01,
+            "normalize_observations": True,
+        },
+        _spaces(DRAWS, SOME_MASKS, **CLIP),
+        CALLS,
+    ),
+    Golden(
+        "recurrent_ppo",
+        {
+            "type": "recurrent_ppo",
+            "policy": RECURRENT,
+            "action_space": MIXED.to_spec(),
+            "n_steps": 3,
+            "n_epochs": 2,
+            "batch_size": 6,
+            "ent_coef": 0.01,
+        },
+        _recurrent(DRAWS, SOME_MASKS, **CLIP),
+        CALLS,
+    ),
+    Golden(
+        "a2c",
+        {
+            "type": "a2c",
+            "policy": FEED_FORWARD,
+            "action_space": MIXED.to_spec(),
+            "ent_coef": 0.01,
+            "normalize_advantage": True,
+            "normalize_observations": True,
+        },
+        _spaces(DRAWS, SOME_MASKS),
+        CALLS,
+    ),
+    Golden(
+        "recurrent_a2c",
+        {"type": "recurrent_a2c", "policy": RECURRENT, "action_space": CHOICE.to_spec()},
+        _recurrent(CHOICE, MASKS),
+        CALLS,
+    ),
+]
