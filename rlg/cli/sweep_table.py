@@ -11,6 +11,7 @@ from typing import Any
 
 from rlg.cli.tables import Table, print_table
 from rlg.display.readable import short
+from rlg.tracking.files import plain
 from rlg.tracking.sweeps.rows import (
     DONE,
     FAILED,
@@ -122,7 +123,7 @@ def as_json(sweep: Sweep) -> str:
         "groups": [_group(group) for group in sweep.groups],
         "next": [command for _, command in _next(sweep)],
     }
-    return json.dumps(content, indent=2)
+    return json.dumps(plain(content), indent=2)  # NaN and infinities by name
 
 
 def _row(row: Row) -> dict[str, Any]:

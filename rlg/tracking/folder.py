@@ -22,7 +22,7 @@ from rlg.tracking import lock
 from rlg.tracking.errors import TrackingError
 from rlg.tracking.files import numbers, to_json, write_atomically
 from rlg.tracking.log import RunLog
-from rlg.tracking.meta import describe, timestamp
+from rlg.tracking.meta import describe, differences, machine, timestamp, versions
 from rlg.tracking.metrics import evaluations
 
 INTERRUPTED = 130  # exit code after a signal, once everything is saved
@@ -199,6 +199,8 @@ class RunFolder:
     def resumed(self, step: int) -> Status:
         """Notes that the run resumes from the checkpoint of this step; what was later is gone."""
         self.log.write(f"resumed from step {step:,}")
+        # Bit by bit the run goes on as it would have only where nothing of this has changed.
+        self.log.write("\n".join(f"changed since the start: {x}" for x in self._differences()))
         last, best = evaluations(self.metrics, step)
         status = self.status
         return self.update(
@@ -210,6 +212,10 @@ class RunFolder:
             exit_code=None,
             resumed_from=(*status.resumed_from, {"step": step, "time": timestamp()}),
         )
+
+    def _differences(self) -> list[str]:
+        now = {"versions": versions(), "machine": machine()}
+        return differences(self.read_meta(), now) if self.meta.exists() else []
 
     def finish(self, state: State, *, exit_code: int, error: str | None = None) -> Status:
         self.log.write(f"{state}, exit code {exit_code}" + (f": {error}" if error else ""))

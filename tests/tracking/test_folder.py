@@ -286,6 +286,22 @@ warnings.warn("later")
     assert logged(tmp_path) == ["UserWarning: careful (<string>:6)", "done, exit code 0"]
 
 
+def test_a_resume_notes_what_has_changed_since_the_start(tmp_path):
+    with RunFolder.create(tmp_path, "") as folder:
+        folder.finish("interrupted", exit_code=130)
+    meta = json.loads((tmp_path / "meta.json").read_text())
+    meta["versions"]["torch"] = "1.0"
+    (tmp_path / "meta.json").write_text(json.dumps(meta))
+    with RunFolder.open(tmp_path) as folder:
+        folder.resumed(100)
+    torch = describe()["versions"]["torch"]
+    assert logged(tmp_path)[1:] == [
+        "resumed from step 100",
+        f"changed since the start: torch: 1.0 -> {torch}",
+        "done, exit code 0",
+    ]
+
+
 def test_the_log_says_where_a_run_broke(tmp_path):
     with pytest.raises(ZeroDivisionError), RunFolder.create(tmp_path, ""):
         raise ZeroDivisionError("zero")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -154,6 +155,16 @@ def test_the_best_job_and_the_best_mean_come_first(tmp_path, direction, order, m
 def test_only_a_run_that_is_done_has_an_objective(tmp_path):
     assert Row(SEEDS[0], tmp_path, "done", last=2.0).objective == 2.0
     assert Row(SEEDS[0], tmp_path, "interrupted", last=2.0).objective is None
+    assert Row(SEEDS[0], tmp_path, "done", last=math.nan).objective is None
+
+
+def test_a_reward_that_is_not_a_number_neither_leads_nor_spoils_a_mean(tmp_path):
+    PLAN.write(tmp_path)
+    for job, reward in zip(SEEDS, (math.nan, 4.0, 6.0), strict=True):
+        run(tmp_path / job.folder, reward=reward)
+    sweep = read_sweep(tmp_path)
+    assert [row.job.number for row in sweep.rows] == [2, 1, 0]
+    assert [(group.mean, len(group.rewards)) for group in sweep.groups] == [(5.0, 2)]
 
 
 def test_folders_come_in_the_order_of_numbers(tmp_path):

@@ -26,7 +26,7 @@ from rlg.tracking.files import sync
 from rlg.tracking.meta import timestamp
 
 STATE, MANIFEST = "state.json", "manifest.json"
-FORMAT, READABLE = 2, (1, 2)
+FORMAT = 2
 HEADERS = 4096  # bytes per file for headers, names and rounding up to blocks
 PER_ARRAY = 256
 
@@ -114,10 +114,10 @@ class Manifest:
             raise unreadable(path, error) from None
         except (ValueError, LookupError, AttributeError, TypeError) as error:
             raise BrokenCheckpointError(f"{path}: can't be read ({error}).") from None
-        if version not in READABLE:
+        if version != FORMAT:
             raise CheckpointError(
-                f"{path}: has format {version}, this rlg reads up to {FORMAT}. Use the version of "
-                f"rlg that wrote it ({content.get('rlg', 'unknown')})."
+                f"{path}: has format {version}, this rlg reads {FORMAT}. Use the version of rlg "
+                f"that wrote it ({content.get('rlg', 'unknown')})."
             )
         if own != _digest(content):
             raise BrokenCheckpointError(f"{path}: doesn't match its own sha256.")
@@ -168,9 +168,6 @@ class Manifest:
     def _verified(self, path: Path, section: str, value: Any) -> dict[str, StoredArray]:
         header, arrays = read_header(path) if path.name != STATE else ("", {})
         entry = self.files[path.name]
-        if path.name != STATE and "sha256" in entry:  # format 1: of the whole file
-            _check_file(path, entry["sha256"])
-            return arrays
         if header != entry.get("header", ""):
             raise _changed(path)
 
@@ -181,16 +178,6 @@ class Manifest:
         if digest_of_encoded(value, described) != self.sections[section]["digest"]:
             raise _changed(path)
         return arrays
-
-
-def _check_file(path: Path, expected: str) -> None:
-    try:
-        with path.open("rb") as file:
-            found = hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise unreadable(path, error) from None
-    if found != expected:
-        raise _changed(path)
 
 
 def _changed(path: Path) -> BrokenCheckpointError:

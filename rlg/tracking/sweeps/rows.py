@@ -5,6 +5,7 @@ Everything is read from files, so it is the same for sweeps that run, were kille
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -48,8 +49,9 @@ class Row:
 
     @property
     def objective(self) -> float | None:
-        """What sweepers get: the last evaluation of a run that is done."""
-        return self.last if self.state == DONE else None
+        """What sweepers get: the last evaluation of a run that is done, if it is a number."""
+        is_number = self.last is not None and not math.isnan(self.last)
+        return self.last if is_number and self.state == DONE else None
 
 
 @dataclass(frozen=True, slots=True)
