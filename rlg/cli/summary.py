@@ -1,4 +1,4 @@
-"""What a run prints when it ends: what came out, where it is, what to type next."""
+"""The summary at the end of a run: results, folder, and what to type next."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def print_outcome(outcome: Outcome) -> None:
 
 
 def print_failure(folder: Path, error: Exception) -> None:
-    """Prints where a run that failed midway has left what it has, and how to go on with it."""
+    """Prints the folder of a run that failed midway, and how to resume it."""
     if isinstance(error, RLGError) and phase_of(error) != "running":
         return  # refused; or the folder is another's
     from rlg.tracking.checkpoints.store import CheckpointStore

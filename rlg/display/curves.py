@@ -132,7 +132,7 @@ def read_curves(runs: Sequence[Path], metric: str, axis: str) -> tuple[list[Curv
 def grouped(curves: Sequence[Curve], by: Sequence[str] | None) -> list[CurveGroup]:
     """Groups by these keys, or by everything in which the runs differ, but for the seed.
 
-    Labels name what differs, the most telling keys first, and no more than tell groups apart.
+    Labels name what differs, the most telling keys first, as few as distinguish the groups.
     """
     configs = [curve.config for curve in curves]
     keys = _differing(configs) if by is None else [_key(name, configs) for name in by]
@@ -160,10 +160,10 @@ def _differing(configs: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _rank(key: str) -> tuple[bool, int]:
-    """Which agent, environment, network... it is comes before their options, and these by room."""
+    """Which agent, environment... before their options; both in the order of SECTIONS."""
     section, _, last = key.partition(".")
-    room = SECTIONS.index(section) if section in SECTIONS else len(SECTIONS)
-    return last not in NAMES, room
+    order = SECTIONS.index(section) if section in SECTIONS else len(SECTIONS)
+    return last not in NAMES, order
 
 
 def _key(name: str, configs: Sequence[Mapping[str, Any]]) -> str:

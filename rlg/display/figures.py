@@ -1,4 +1,4 @@
-"""Figures of a run at one moment, and the rates that two moments give.
+"""Figures of a run at one moment, and rates between two moments.
 
 Loops fill figures in when they are asked to, not in every step.
 """

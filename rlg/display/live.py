@@ -30,7 +30,7 @@ class _Console(Console):
 
 
 class LiveProgress:
-    """Draws the figures when they are due; leaves no trace in the terminal."""
+    """Draws the figures when they are due; erases itself at the end."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class LiveProgress:
             # The cursor waits in a row of its own, where the ^C of a terminal does no harm.
             self._live.update(SegmentLines([*lines, []], new_lines=True), refresh=True)
             self._drawn = (len(lines), min(self._console.width, WIDEST))
-        except (OSError, ValueError):  # the terminal is gone: training goes on
+        except (OSError, ValueError):  # the terminal is gone: training continues
             self._live = None
         self.frames += 1
         cost = self._clock() - started

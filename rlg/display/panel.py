@@ -1,7 +1,7 @@
 """The live display as rich draws it: a panel that fits into the terminal, whatever its size.
 
-What matters most comes first; workers and the course of the reward give way in low terminals, the
-second column of figures in narrow ones.
+The most important comes first. Low terminals drop the workers and the reward history, narrow ones
+the second column of figures.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ class Progress(Protocol):
         """After each iteration: shows the figures if it is time to."""
 
     def say(self, phase: str) -> None:
-        """Before something that takes longer: what the run is busy with; "" for training."""
+        """Before something that takes longer: the current phase; "" for training."""
 
     def close(self) -> None:
         """Leaves the terminal as it was."""
@@ -75,7 +75,7 @@ class PlainProgress:
         try:
             self._stream.write(f"{self._meter.read(figures).line()}\n")
             self._stream.flush()
-        except (OSError, ValueError):  # nobody listens any more: training goes on
+        except (OSError, ValueError):  # the reader is gone: training continues
             self._stream = None
 
 

@@ -17,7 +17,7 @@ class EpisodeStats:
 
     def __init__(self, window: int = 100) -> None:
         if window < 1:
-            raise TrackingError(f"EpisodeStats has window={window}; it takes 1 or more episodes.")
+            raise TrackingError(f"EpisodeStats has window={window}; must be at least 1.")
         self.window = window
         self.episodes = 0  # ended so far, also outside of the window
         self._returns: deque[float] = deque(maxlen=window)
@@ -29,7 +29,7 @@ class EpisodeStats:
         steps = np.asarray(lengths, np.int64).reshape(-1).tolist()
         if len(rewards) != len(steps):
             raise TrackingError(
-                f"EpisodeStats got {len(rewards)} returns and {len(steps)} lengths; give one of "
+                f"EpisodeStats got {len(rewards)} returns and {len(steps)} lengths; pass one of "
                 "each per episode."
             )
         self._returns.extend(rewards)
@@ -46,7 +46,7 @@ class EpisodeStats:
         }
 
     def state(self) -> dict[str, Any]:
-        """Plain JSON values from which `restore` goes on exactly."""
+        """Plain JSON values for `restore`, which continues exactly."""
         return {
             "episodes": self.episodes,
             "returns": list(self._returns),

@@ -199,7 +199,7 @@ class RunFolder:
     def resumed(self, step: int) -> Status:
         """Notes that the run resumes from the checkpoint of this step; what was later is gone."""
         self.log.write(f"resumed from step {step:,}")
-        # Bit by bit the run goes on as it would have only where nothing of this has changed.
+        # An exact resume is promised only if none of this has changed.
         self.log.write("\n".join(f"changed since the start: {x}" for x in self._differences()))
         last, best = evaluations(self.metrics, step)
         status = self.status

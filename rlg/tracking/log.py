@@ -1,6 +1,6 @@
 """`run.log`: what a run says, line by line with the time; a resume appends to it.
 
-It is no copy of the terminal: panels that are drawn in place have no lines.
+Not a copy of the terminal: a panel that is redrawn in place has no lines.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ class RunLog:
             file.writelines(lines)
 
     def flush(self) -> None:
-        """Every line is handed to the system at once."""
+        """Does nothing: every line is flushed when it is written."""
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """Notes Python's warnings, which are shown as ever, and what libraries log as such."""
+        """Records Python warnings (still shown as usual) and log messages from WARNING on."""
         show = warnings.showwarning
 
         def noted(message: Any, category: Any, filename: str, lineno: int, *rest: Any) -> None:

@@ -95,7 +95,7 @@ def _git(folder: Path, *words: str) -> str:
 
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """What a resumed run finds changed, one line each: bitwise equality is promised without any."""
+    """What has changed since the start, one line each; an exact resume needs none."""
     lines = []
     for section in ("versions", "machine"):
         old, new = before.get(section) or {}, now.get(section) or {}

@@ -83,7 +83,7 @@ class CheckpointFolders:
             shutil.rmtree(aside, ignore_errors=True)
 
     def set_aside(self, step: int, kind: str) -> Path:
-        """Renames one, so that nobody takes it for a checkpoint of the run; nothing is deleted."""
+        """Renames a checkpoint so that it no longer counts; nothing is deleted."""
         target, number = self.path(step, kind), 1
         while target.exists():
             number += 1

@@ -100,7 +100,7 @@ class CheckpointStore:
         """Writes trees of arrays and plain values; a checkpoint of the same step is replaced.
 
         Arrays are written straight from their memory. A section may be a function that returns
-        its tree: it is called when its turn comes, and what it returned is dropped after that.
+        its tree: it is called just before the section is written, and the tree is dropped after.
         If the disk is full, earlier checkpoints are all still there. Log the metrics of a step
         before its checkpoint, so that a resumed run finds them.
         """
@@ -177,7 +177,7 @@ class CheckpointStore:
             )
         if not known:
             raise CheckpointError(
-                f"{self.folder}: no checkpoint yet. Start the run anew, or give another folder."
+                f"{self.folder}: no checkpoint yet. Start a new run, or pass another folder."
             )
         skipped: list[str] = []
         for candidate in reversed([other for other in known if step is None or other <= step]):
@@ -189,7 +189,7 @@ class CheckpointStore:
                 self._broken.add(candidate)
                 skipped.append(str(error))
         raise BrokenCheckpointError(
-            f"{skipped[0]} No older checkpoint is intact either. Start the run anew."
+            f"{skipped[0]} No older checkpoint is intact either. Start a new run."
         )
 
     def _load(
@@ -232,7 +232,7 @@ class CheckpointStore:
     def _way_out(self, step: int) -> str:
         before = max((other for other in self.steps() if other < step), default=None)
         if before is None:
-            return "There is none before it: start the run anew."
+            return "There is none before it: start a new run."
         return f"Resume from the one before: --checkpoint {self._folders.path(before).name}"
 
 

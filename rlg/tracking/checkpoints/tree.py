@@ -121,7 +121,7 @@ def digest(value: Any) -> str:
 
 
 def digest_of_encoded(encoded: Any, described: Callable[[Any], list[Any]]) -> str:
-    """The digest of a tree by its JSON; `described` gives dtype, shape and sha256 of an array."""
+    """The digest of a tree by its JSON; `described` returns dtype, shape and sha256 of an array."""
 
     def resolved(value: Any) -> Any:
         if isinstance(value, list):

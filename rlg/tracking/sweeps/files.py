@@ -28,15 +28,15 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One job: its number, the words that make it, and the hash of what they resolve to."""
+    """One job: its number, its overrides, and the hash of the configuration they resolve to."""
 
     number: int
     folder: str  # below the sweep's
-    values: tuple[str, ...] = ()  # the swept words
+    values: tuple[str, ...] = ()  # the swept overrides
     overrides: tuple[str, ...] = ()
     hash: str | None = None  # None: the configuration can't be resolved
     seconds: float = 0.0  # of finished attempts
-    attempt: str | None = None  # when the one began that goes on, or was killed
+    attempt: str | None = None  # start of an attempt that is running or was killed
 
     @property
     def name(self) -> str:
@@ -115,7 +115,7 @@ class Plan:
     def joined(self, earlier: Plan, has_results: Callable[[Job], bool]) -> Plan:
         """This plan in the folder of an earlier one; an error where a number has changed hands.
 
-        A job without results may be configured differently: a mistake was mended.
+        A job without results may be configured differently: a mistake was fixed.
         """
         for job in self.jobs:
             other = earlier.job(job.number)
@@ -171,8 +171,8 @@ def seconds_between(first: str, last: str) -> float:
 
 def _conflict(other: Job, job: Job) -> str:
     where = f"hydra.sweep.dir: the folder holds another sweep: job {job.number}"
-    way = "Choose another folder, or go on with the old one: rlg sweep FOLDER --resume"
+    way = "Choose another folder, or resume the old sweep: rlg sweep FOLDER --resume"
     if other.values == job.values:
         return f"{where} ({' '.join(job.values)}) was configured differently. {way}"
     old, new = (" ".join(one.values or one.overrides) for one in (other, job))
-    return f"{where} is {old} there and {new or 'without words'} here. {way}"
+    return f"{where} is {old} there and {new or 'without overrides'} here. {way}"

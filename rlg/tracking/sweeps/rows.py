@@ -95,8 +95,8 @@ def read_sweep(folder: Path) -> Sweep:
     """What a sweep's folder says."""
     folders = job_folders(folder) if folder.is_dir() else []
     if not is_sweep(folder) and not any((path / JOB).is_file() for path in folders):
-        # Without a record: runs side by side that somebody started one by one. Those of several
-        # days are no group.
+        # Without a record: single runs in one folder are shown as a group, those of several
+        # days are not.
         single, folders = folders, [path for path in folders if path.parent == folder]
         if not folders:
             runs = f"It holds single runs ({len(single)}): rlg plot {folder}. " if single else ""
