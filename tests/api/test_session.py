@@ -29,7 +29,7 @@ def test_a_resume_with_other_records_is_refused_and_the_run_stays_as_it_was(tmp_
     train(short(), tmp_path)
     expected = course(tmp_path)
     changed = {"agent": {**short()["agent"], "n_step": 3}, "total_timesteps": 1024}
-    with pytest.raises(CheckpointError, match=r"lacks agent/memory/discounts: .* Resume with"):
+    with pytest.raises(SpecError, match=r"lacks agent/memory/discounts. .* Resume with"):
         resume(tmp_path, changes=changed)
     assert course(tmp_path) == expected
 
@@ -39,7 +39,7 @@ def test_entries_that_nothing_takes_are_refused(tmp_path):
     settings["agent"]["n_step"] = 3
     train(settings, tmp_path)
     changed = {"agent": {**settings["agent"], "n_step": 1}, "total_timesteps": 1024}
-    with pytest.raises(CheckpointError, match="also has agent/memory/discounts"):
+    with pytest.raises(SpecError, match="also has agent/memory/discounts"):
         resume(tmp_path, changes=changed)
 
 

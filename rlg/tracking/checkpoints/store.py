@@ -48,24 +48,28 @@ class Checkpoint:
         Nothing is written unless names, shapes and dtypes all agree.
         """
         stored: Mapping[str, StoredArray] = self.stored[section]
-        expected = {name: (array.dtype, array.shape) for name, array in stored.items()}
-        found = {name: (array.dtype, array.shape) for name, array in targets.items()}
-        for name in sorted({*expected, *found}):
-            if expected.get(name) != found.get(name):
-                saved, here = (
-                    f"{entry[0]}{list(entry[1])}" if (entry := side.get(name)) else "missing"
-                    for side in (expected, found)
-                )
-                raise CheckpointError(
-                    f"step {self.step}, section {section!r}: {name} was saved as {saved} and is "
-                    f"{here} here. {_OTHER_CONFIGURATION}"
-                )
+        for name in sorted({*stored, *targets}):
+            if name not in stored:
+                problem = f"the saved state lacks {name}"
+            elif name not in targets:
+                problem = f"the saved state also has {name}"
+            elif (found := _kind(stored[name])) != (expected := _kind(targets[name])):
+                problem = f"{name} was saved as {found}, and is {expected} here"
+            else:
+                continue
+            raise CheckpointError(
+                f"step {self.step}, section {section!r}: {problem}. {_OTHER_CONFIGURATION}"
+            )
         for name, array in stored.items():
             array.read_into(targets[name])
 
 
+def _kind(array: StoredArray | Array) -> str:
+    return f"{array.dtype}{list(array.shape)}"
+
+
 _OTHER_CONFIGURATION = (
-    "The configuration or the version of a component differs from the saved run's: resume with the "
+    "The configuration or the version of a component differs from the saved run's. Resume with the "
     "run's own config.yaml."
 )
 __all__ = ["BrokenCheckpointError", "Checkpoint", "CheckpointStore", "step_of"]
