@@ -276,6 +276,7 @@ class Session:
             self.steps,
             {
                 **self.episodes.means(),
+                **_constant_rate(self.config),
                 **means,
                 **{f"rollout/{k}": v for k, v in self.rollout_metrics.items()},
                 "train/n_updates": self.updates,
@@ -285,6 +286,12 @@ class Session:
                 "time/fps": steps / seconds,
             },
         )
+
+
+def _constant_rate(config: Mapping[str, Any]) -> dict[str, float]:
+    """The learning rate, where no schedule reports it with each update."""
+    rate = (config.get("optimizer") or {}).get("learning_rate")
+    return {"train/learning_rate": float(rate)} if isinstance(rate, int | float) else {}
 
 
 def _crosses(interval: int, before: int, now: int, total: int) -> bool:

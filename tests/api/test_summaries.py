@@ -9,7 +9,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from rlg.api.run import train
+from rlg.api.run import resume, train
 from rlg.backends.executor import make_executor
 from rlg.graph import Component, Tensor, api, graph_fn
 from rlg.graph.spaces import FloatBox
@@ -45,6 +45,27 @@ def read_events(folder: Path) -> dict[str, list]:
             for value in event.summary.value:
                 found.setdefault(value.tag, []).append((event.step, value))
     return found
+
+
+def test_the_tags_of_metrics_are_those_of_stable_baselines(tmp_path):
+    settings = config("torch", tensorboard=False)
+    train(settings | {"evaluation": {"interval": 256, "episodes": 2}}, tmp_path)
+    resume(tmp_path, changes={"total_timesteps": 384})
+    rows = read_metrics(tmp_path / "metrics.jsonl")
+    assert {tag for row in rows for tag in row} >= {
+        *("rollout/ep_rew_mean", "rollout/ep_len_mean", "rollout/exploration_rate"),
+        *("train/loss", "train/learning_rate", "train/n_updates"),
+        *("time/time_elapsed", "time/fps", "time/total_timesteps"),
+        *("eval/mean_reward", "eval/mean_ep_length"),
+    }
+    trained = [row for row in rows if "time/fps" in row]
+    assert [row["time/total_timesteps"] for row in trained] == [64, 128, 192, 256, 320, 384]
+    # The first update comes at 32 steps, then one every 16.
+    assert [row["train/n_updates"] for row in trained] == [3, 7, 11, 15, 19, 23]
+    # Seconds of training, of all processes together.
+    elapsed = [row["time/time_elapsed"] for row in trained]
+    assert elapsed == sorted(elapsed)
+    assert elapsed[0] > 0
 
 
 @pytest.mark.parametrize("backend", ["torch", "tf"])
