@@ -30,7 +30,6 @@ from rlg.graph.core.component.methods import SIZE, TENSOR, Method
 from rlg.graph.core.plan.define_by_run import Runner
 from rlg.graph.core.plan.liveness import all_summaries
 from rlg.graph.core.plan.plan import Lowering, Plan, make_plan
-from rlg.graph.spaces import flatten
 from rlg.spelling import suggestion
 
 Entry = Callable[..., Any]
@@ -68,7 +67,7 @@ class GraphExecutor(VariableAccess):
         self._plans: dict[Any, Plan] = {}
         # For the others: which of their arguments are static, and entries by those arguments.
         self._variants: dict[str, tuple[tuple[bool, ...], dict[Any, Entry]]] = {}
-        # API methods that take required tensors only need no look at their arguments.
+        # Calls with nothing but the required tensors need no look at their arguments.
         self._direct: dict[str, tuple[int, Entry]] = {}
 
     # -- build ------------------------------------------------------------------------------------
@@ -125,19 +124,22 @@ class GraphExecutor(VariableAccess):
         root, method = self._find(api)
         values, tensors = self._bind(root, method, args, kwargs)
         entry = self._entry([(root, method, values)])
-        is_direct = all(p.kind == TENSOR and p.is_required for p in method.parameters)
-        if is_direct and len(self.builder.roots) == 1:
-            self._direct[method.name] = (len(tensors), entry)
-        elif len(self.builder.roots) == 1 and not kwargs:
-            self._keep_variant(method, args, entry)
+        if len(self.builder.roots) == 1 and not kwargs:
+            if method.takes_tensors_only(len(args)):
+                self._direct[method.name] = (len(args), entry)
+            else:
+                self._keep_variant(method, args, entry)
         return entry(*tensors)
 
     def _keep_variant(self, method: Method, args: tuple[Any, ...], entry: Entry) -> None:
         """Remembers the way in for calls with the same static and absent arguments."""
         statics = tuple(p.kind != TENSOR for p in method.parameters)
         pairs = list(zip(args, statics, strict=False))
-        given = all(p.default is None for p in method.parameters[len(args) :])
-        if given and all(type(a) in (int, bool, str) for a, s in pairs if s):
+        # A tensor may be left out, but one that stands in for it must not look like one.
+        plain = all(
+            p.kind != TENSOR or p.is_required or p.default is None for p in method.parameters
+        )
+        if plain and all(type(a) in (int, bool, str) for a, s in pairs if s):
             key = tuple([(type(a), a) if s else a is None for a, s in pairs])
             self._variants.setdefault(method.name, (statics, {}))[1][key] = entry
 
@@ -312,13 +314,9 @@ class GraphExecutor(VariableAccess):
         """The function from numpy to numpy around a runner."""
 
         def entry(*args: Any) -> Any:
-            arrays = [check(arg) for check, arg in zip(checks, args, strict=True)]
+            values = [self.to_tensors(check(arg)) for check, arg in zip(checks, args, strict=True)]
             with self.running(runner.has_gradients):
-                outputs = self.to_arrays(runner.run([self.to_tensors(array) for array in arrays]))
-            given = [leaf for array in arrays for leaf in flatten(array).values()]
-            return map_arrays(
-                lambda x: x.copy() if any(np.may_share_memory(x, y) for y in given) else x, outputs
-            )
+                return self.to_arrays(runner.run(values))
 
         return entry
 

@@ -6,7 +6,7 @@ each of their graph functions is a step that takes the backend's tensors and giv
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -31,32 +31,13 @@ def is_hosted(graphs: Sequence[Graph]) -> bool:
 
 def host_entry(plan: Plan, checks: Sequence[Check]) -> Callable[..., Any]:
     """The function from numpy to numpy around a plan of host steps."""
-    function, may_alias, owners = plan.function, plan.may_alias, owners_of(plan.variables)
+    function = plan.function
 
     def entry(*args: Any) -> Any:
         values = [check(arg) for check, arg in zip(checks, args, strict=True)]
-        outputs = map_arrays(np.asarray, function(*values))
-        return own(outputs, owners | owners_of(values)) if may_alias else outputs
+        return map_arrays(np.asarray, function(*values))
 
     return entry
-
-
-def own(outputs: Any, owners: set[int]) -> Any:
-    """Copies the results that are views of these owners."""
-    return map_arrays(lambda array: array.copy() if _owner(array) in owners else array, outputs)
-
-
-def owners_of(values: Iterable[Any]) -> set[int]:
-    """Whose memory these arrays are: a view's `base` is the array that owns it, however deep."""
-    found: set[int] = set()
-    for value in values:
-        map_arrays(lambda array: found.add(_owner(array)), value)
-    return found
-
-
-def _owner(array: Any) -> int:
-    base = getattr(array, "base", None)
-    return id(array if base is None else base)
 
 
 def map_arrays(fn: Callable[[Any], Any], tree: Any) -> Any:

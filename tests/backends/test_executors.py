@@ -12,7 +12,7 @@ import pytest
 
 from rlg.backends.executor import GraphExecutor, make_executor
 from rlg.errors import BackendError, ExecutionError
-from rlg.graph import Component, Tensor, api, graph_fn
+from rlg.graph import Component, Static, Tensor, api, graph_fn
 from rlg.graph.registry import make
 from rlg.graph.spaces import BoolBox, Box, Dict, FloatBox, IntBox
 
@@ -288,3 +288,38 @@ def test_summaries_are_kept_beside_the_outputs(backend):
     executor.build(Named(), {"inputs": FloatBox()})
     np.testing.assert_array_equal(executor.execute("call", [1.5]), [3.0])
     np.testing.assert_array_equal(executor.summaries["named/doubled"], [3.0])
+
+
+class Defaults(Component):
+    """Arguments of every sort: required, optional, static, and a number in place of a tensor."""
+
+    @api
+    @graph_fn
+    def call(
+        self, x: Tensor, y: Tensor = None, scale: Static[int] = 2, shift: Tensor = 1.0
+    ) -> Tensor:
+        total = x if y is None else x + y
+        return total * float(scale) + shift
+
+
+def test_remembered_calls_are_those_of_their_arguments(backend):
+    """Each call is made twice: the second one takes the short way of the first."""
+    executor = make_executor(backend)
+    spaces = {"x": FloatBox(), "y": FloatBox(), "shift": FloatBox()}
+    executor.build(Defaults(), spaces)
+    x, y, shift = (np.array([value], "float32") for value in (3.0, 4.0, 10.0))
+    calls: list[tuple[tuple[Any, ...], dict[str, Any], float]] = [
+        ((x,), {}, 7.0),
+        ((x, None), {}, 7.0),
+        ((x, y), {}, 15.0),
+        ((x, y, 3), {}, 22.0),
+        ((x, None, 3), {}, 10.0),
+        ((x, y, 3, 1.0), {}, 22.0),
+        ((x, y, 3, shift), {}, 31.0),
+        ((x,), {"scale": 5}, 16.0),
+        ((x,), {"shift": shift}, 16.0),
+        ((x,), {}, 7.0),
+    ]
+    for _ in range(2):
+        for args, kwargs, expected in calls:
+            assert executor.execute("call", *args, **kwargs).tolist() == [expected]

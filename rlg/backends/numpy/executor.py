@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from rlg.backends.entry import Check
 from rlg.backends.executor import Entry, GraphExecutor
-from rlg.backends.hosting import own, owners_of
 from rlg.backends.numpy import devices
 from rlg.backends.numpy.ops import NumpyOps
 from rlg.graph.core.plan.plan import Plan
@@ -31,13 +30,11 @@ class NumpyExecutor(GraphExecutor):
 
     def plan_entry(self, plan: Plan, checks: Sequence[Check]) -> Entry:
         function, to_arrays = plan.function, self.to_arrays
-        may_alias, owners = plan.may_alias, owners_of(plan.variables)
 
         def entry(*args: Any) -> Any:
             values = [check(arg) for check, arg in zip(checks, args, strict=True)]
             try:
-                outputs = to_arrays(function(*values))
-                return own(outputs, owners | owners_of(values)) if may_alias else outputs
+                return to_arrays(function(*values))
             except BaseException:
                 self.drop_feeds()
                 raise

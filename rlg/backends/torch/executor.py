@@ -6,9 +6,7 @@ takes gradients, autograd is on for what they flow through and off for the rest.
 
 from __future__ import annotations
 
-import sys
-from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from types import SimpleNamespace
 from typing import Any
@@ -57,15 +55,10 @@ class TorchExecutor(GraphExecutor):
 
     def plan_entry(self, plan: Plan, checks: Sequence[Check]) -> Entry:
         function = self._compiled(plan.function) if self.compile else plan.function
-        own = self._own(plan) if plan.may_alias else None
         if self._is_plain(plan, checks):
-            return self._plain_entry(function, checks[0], own)
+            return self._plain_entry(function, checks[0])
         names = [name for name, _, _ in plan.inputs]
         grad = plan.gradients > 0
-
-        def run(tensors: list[Any]) -> Any:
-            outputs = function(*tensors)
-            return self.to_arrays(outputs if own is None else own(outputs, tuple(tensors)))
 
         def entry(*args: Any) -> Any:
             arrays = [check(arg) for check, arg in zip(checks, args, strict=True)]
@@ -75,9 +68,9 @@ class TorchExecutor(GraphExecutor):
                 tensors += [self.from_host(draw.make(given)) for draw in plan.draws]
             try:
                 if grad:
-                    return run(tensors)
+                    return self.to_arrays(function(*tensors))
                 with _inference(True):
-                    return run(tensors)
+                    return self.to_arrays(function(*tensors))
             except BaseException:
                 self.drop_feeds()
                 raise
@@ -93,44 +86,14 @@ class TorchExecutor(GraphExecutor):
         one = len(plan.inputs) == 1 and not plan.draws and not plan.gradients and not plan.summaries
         return one and len(checks) == 1 and plan.is_array_to_array and self.device == "cpu"
 
-    def _plain_entry(self, function: Any, check: Check, own: Any) -> Entry:
+    def _plain_entry(self, function: Any, check: Check) -> Entry:
         from_host = _from_numpy
 
         def entry(array: Any) -> Any:
             with _inference(True):
                 return function(from_host(check(array))).numpy()
 
-        def owning_entry(array: Any) -> Any:
-            with _inference(True):
-                tensor = from_host(check(array))
-                return own(function(tensor), tensor).numpy()
-
-        return entry if own is None else owning_entry
-
-    def _own(self, plan: Plan) -> Callable[[Any, Any], Any]:
-        """(outputs, inputs) -> outputs, with copies of those that are views of something.
-
-        By addresses: under inference mode tensors don't know what they are views of, and host
-        steps wrap views of their own arrays.
-        """
-        variables = sorted([(0, 0), *map(_span, plan.variables)])
-
-        def own(outputs: Any, inputs: Any) -> Any:
-            spans: list[tuple[int, int]] = []
-            map_arrays(lambda tensor: spans.append(_span(tensor)), inputs)
-
-            def apart(tensor: Any) -> Any:
-                if not isinstance(tensor, torch.Tensor):
-                    return tensor
-                place = tensor.data_ptr()
-                # Variables don't overlap: only the last one that begins before can hold it.
-                near = variables[bisect_right(variables, (place, sys.maxsize)) - 1]
-                is_view = any(start <= place < end for start, end in (near, *spans))
-                return tensor.clone() if is_view else tensor
-
-            return map_arrays(apart, outputs)
-
-        return own
+        return entry
 
     def run_entry(self, graphs: Sequence[Graph], checks: Sequence[Check]) -> Entry:
         builder = self.builder
@@ -202,13 +165,6 @@ class TorchExecutor(GraphExecutor):
             return
         with torch.no_grad():
             variable.copy_(_from_numpy(np.asarray(value, order="C")))
-
-
-def _span(value: Any) -> tuple[int, int]:
-    """The addresses of a tensor's memory, all of its storage: (first, behind the last)."""
-    tensor = torch.from_numpy(value) if isinstance(value, np.ndarray) else value
-    storage = tensor.untyped_storage()
-    return storage.data_ptr(), storage.data_ptr() + storage.nbytes()
 
 
 def _array_of(value: Any) -> Any:

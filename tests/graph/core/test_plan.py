@@ -53,7 +53,7 @@ def test_a_plan_is_one_straight_line():
         "    t0 = dense_0(inputs)                                      # net/dense-0",
         "    t1 = dense_1(t0)                                          # net/dense-1",
         "    t2 = plus(t1, goal['b'])                                  # net/plus",
-        "    return (t2, snapshot(ops_net, goal['a']), )",
+        "    return (t2, snapshot(ops, goal['a']), )",
     ]
 
 

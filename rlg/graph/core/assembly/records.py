@@ -269,14 +269,6 @@ def records_in(tree: Tree) -> Iterator[Record]:
             yield from records_in(value)
 
 
-def is_borrowed(record: Record) -> bool:
-    """Whether a record is (part of) an argument or a component's variables, not a new value."""
-    node = record.node
-    while isinstance(node, Item):
-        node = node.source.node
-    return node is None or isinstance(node, Variables)
-
-
 def bodies_of(node: Node) -> list[Graph]:
     """The graphs inside a node: the body of a loop, both branches, the leaves of a split."""
     if isinstance(node, Scan):

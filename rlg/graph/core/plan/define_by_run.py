@@ -25,7 +25,6 @@ from rlg.graph.core.assembly.records import (
     Variables,
     all_nodes,
     bodies_of,
-    is_borrowed,
     is_host_step,
     records_in,
 )
@@ -34,15 +33,10 @@ from rlg.graph.core.build.flow import argument_spaces, fold, split
 from rlg.graph.core.component.component import Component
 from rlg.graph.core.component.methods import Method
 from rlg.graph.core.component.mode import installed
+from rlg.graph.core.plan.aliasing import Views, owning, snapshot_leaves
 from rlg.graph.core.plan.draws import PlannedDraw, draws_anything, length_of, planned
 from rlg.graph.core.plan.liveness import needs_gradient
-from rlg.graph.core.plan.runtime import (
-    cut_leaves,
-    fold_leaves,
-    owning,
-    snapshot_leaves,
-    unfold_leaves,
-)
+from rlg.graph.core.plan.runtime import cut_leaves, fold_leaves, unfold_leaves
 from rlg.graph.spaces import Space, unflatten
 
 Path = tuple[str | int, ...]
@@ -86,7 +80,8 @@ class Runner:
                 method = graph.component.api_methods()[graph.name]
                 with self._following(graph):
                     output = self.call(graph.component, method, (), arguments)
-                results.append(_snapshots(graph.component.ops, graph.outputs, output))
+                ops = self._binding.backend.ops_class
+                results.append(_owned(ops, graph.outputs, output, Views(graph)))
         return results[0] if len(results) == 1 else tuple(results)
 
     # -- the mode ---------------------------------------------------------------------------------
@@ -277,14 +272,14 @@ def _name(node: Call, path: Path) -> str:
     return f"{id(node)}:{path}"
 
 
-def _snapshots(ops: Any, tree: Tree, value: Any) -> Any:
-    """Copies of what is an argument or a variable itself."""
+def _owned(ops: Any, tree: Tree, value: Any, views: Views) -> Any:
+    """What leaves the graph, with copies of what is a view of an argument or a variable."""
     if isinstance(tree, Record):
-        return snapshot_leaves(ops, value) if is_borrowed(tree) else value
+        return snapshot_leaves(ops, value) if tree in views else value
     if isinstance(tree, Mapping):
-        return {key: _snapshots(ops, tree[key], value[key]) for key in tree}
+        return {key: _owned(ops, tree[key], value[key], views) for key in tree}
     if isinstance(tree, tuple):
-        return tuple(_snapshots(ops, t, v) for t, v in zip(tree, value, strict=True))
+        return tuple(_owned(ops, t, v, views) for t, v in zip(tree, value, strict=True))
     return value
 
 

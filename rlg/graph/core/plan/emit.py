@@ -21,21 +21,15 @@ from rlg.graph.core.assembly.records import (
     Scan,
     Tree,
     Variables,
-    is_borrowed,
     is_host_step,
     records_in,
 )
 from rlg.graph.core.build.flow import argument_spaces, fold, space_of, split
+from rlg.graph.core.plan.aliasing import Views, owning, snapshot_leaves
 from rlg.graph.core.plan.draws import draws_anything, length_of
 from rlg.graph.core.plan.feeds import DrawWriter
 from rlg.graph.core.plan.liveness import all_summaries, live_nodes, needs_gradient
-from rlg.graph.core.plan.runtime import (
-    cut_leaves,
-    fold_leaves,
-    owning,
-    snapshot_leaves,
-    unfold_leaves,
-)
+from rlg.graph.core.plan.runtime import cut_leaves, fold_leaves, unfold_leaves
 from rlg.graph.core.plan.writer import identifier, source_of
 from rlg.graph.spaces import Space, unflatten
 
@@ -58,7 +52,7 @@ class Emitter(DrawWriter):
     def function(self, graphs: Sequence[Graph], summaries: bool) -> str:
         """The whole function."""
         outputs = []
-        noted: list[tuple[str, Tree]] = []
+        noted: list[tuple[str, str]] = []
         for index, graph in enumerate(graphs):
             for argument, tree in graph.inputs.items():
                 if isinstance(tree, Record):
@@ -74,12 +68,13 @@ class Emitter(DrawWriter):
             found = all_summaries(graph) if summaries else []
             extra = [tree for _, _, tree in graph.summaries] if summaries else []
             self._body(graph, extra)
-            outputs.append(self._returned(graph, graph.outputs))
-            noted += [(tag, tree) for tag, _, tree in found]
+            views = Views(graph)
+            outputs.append(self._returned(graph.outputs, views))
+            noted += [(tag, self._returned(tree, views)) for tag, _, tree in found]
             self.summaries += [(tag, kind) for tag, kind, _ in found]
         result = outputs[0] if len(outputs) == 1 else f"({', '.join(outputs)},)"
         if summaries:
-            words = ", ".join(f"{tag!r}: {self._expression(tree)}" for tag, tree in noted)
+            words = ", ".join(f"{tag!r}: {text}" for tag, text in noted)
             result = f"{result}, {{{words}}}"
         names = [name for name, _, _ in self.inputs]
         names += [f"draw_{i}" for i in range(len(self.draws))] if self._lowering.feeds else []
@@ -87,15 +82,17 @@ class Emitter(DrawWriter):
             [f"def {self.name}({', '.join(names)}):", *self._lines, f"    return {result}", ""]
         )
 
-    def _returned(self, graph: Graph, tree: Tree) -> str:
-        if isinstance(tree, Record) and is_borrowed(tree):
-            snapshot, ops = self._global("snapshot", snapshot_leaves), self._ops(graph.component)
+    def _returned(self, tree: Tree, views: Views) -> str:
+        """What leaves the plan: the caller's own, so views are copied."""
+        if isinstance(tree, Record) and tree in views:
+            snapshot = self._global("snapshot", snapshot_leaves)
+            ops = self._global("ops", self._binding.backend.ops_class)
             return f"{snapshot}({ops}, {self._expression(tree)})"
         if isinstance(tree, Mapping):
-            words = (f"{k!r}: {self._returned(graph, v)}" for k, v in tree.items())
+            words = (f"{k!r}: {self._returned(v, views)}" for k, v in tree.items())
             return "{" + ", ".join(words) + "}"
         if isinstance(tree, tuple):
-            return f"({''.join(self._returned(graph, value) + ', ' for value in tree)})"
+            return f"({''.join(self._returned(value, views) + ', ' for value in tree)})"
         return self._expression(tree)
 
     # -- nodes ------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import linecache
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -17,14 +17,10 @@ from rlg.graph.core.assembly.records import (
     Call,
     Graph,
     Record,
-    Variables,
     all_nodes,
-    records_in,
 )
-from rlg.graph.core.build.binding import Binding, VariableInfo
 from rlg.graph.core.plan.draws import PlannedDraw
 from rlg.graph.core.plan.emit import Emitter
-from rlg.graph.core.plan.liveness import all_summaries
 from rlg.graph.spaces import Box, Space
 
 _NUMBERS = itertools.count()
@@ -62,9 +58,6 @@ class Plan:
     writes: int = 0
     gradients: int = 0
     summaries: list[tuple[str, str]] = field(default_factory=list)
-    # Whether results may be views of arguments or of these variables.
-    may_alias: bool = False
-    variables: list[Any] = field(default_factory=list)
     # One tensor in, one tensor out: executors have a shorter way for those.
     is_array_to_array: bool = False
 
@@ -96,48 +89,8 @@ def make_plan(
         writes=sum(probe.writes for probe in probes),
         gradients=sum(probe.gradients for probe in probes),
         summaries=emitter.summaries,
-        may_alias=_may_alias(graphs, summaries),
-        variables=_variables(graphs, binding),
         is_array_to_array=not summaries and _is_array_to_array(graphs),
     )
-
-
-def _variables(graphs: Sequence[Graph], binding: Binding) -> list[Any]:
-    """The variables that the calls of a plan can see."""
-    found: dict[str, VariableInfo] = {}
-    for node in (node for graph in graphs for node in all_nodes(graph)):
-        infos: Iterable[VariableInfo] = ()
-        if isinstance(node, Variables):
-            infos = binding.variables_of(node.component, node.trainable).values()
-        elif isinstance(node, Call):
-            infos = binding.own_variables(node.component)
-        found.update((info.path, info) for info in infos)
-    return [info.variable for info in found.values()]
-
-
-def _may_alias(graphs: Sequence[Graph], summaries: bool) -> bool:
-    """Whether a result could be a view of an argument or a variable, by what dry runs showed.
-
-    Most could not: then calls cost no check at all.
-    """
-    outputs = [graph.outputs for graph in graphs]
-    noted = [tree for graph in graphs for _, _, tree in all_summaries(graph)] if summaries else []
-    known: dict[int, bool] = {}
-    return any(_is_view(record, known) for record in records_in([outputs, noted]))
-
-
-def _is_view(record: Record, known: dict[int, bool]) -> bool:
-    """Follows a record through the calls that pass memory on."""
-    node = record.node
-    if node is None or isinstance(node, Variables):
-        return True
-    if id(node) not in known:
-        sources = node.inputs()
-        if isinstance(node, Call) and node.method.mark.spaces is None:
-            names = {name for probe in node.probes.values() for name in probe.shares}
-            sources = records_in([node.arguments[name] for name in names if name])
-        known[id(node)] = any(_is_view(source, known) for source in sources)
-    return known[id(node)]
 
 
 def _is_array_to_array(graphs: Sequence[Graph]) -> bool:
