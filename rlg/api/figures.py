@@ -63,7 +63,7 @@ def nbytes_of_memory(agent: Agent) -> int:
 def _replay_ratio(session: Session) -> float | None:
     """Samples of all updates per environment step."""
     batch_size = getattr(session.agent, "batch_size", None)
-    if batch_size is None or not session.steps:
+    if batch_size is None or not session.steps or "memory" not in session.config:
         return None
     return float(session.updates * batch_size / session.steps)
 

@@ -36,7 +36,11 @@ def test_groups_are_the_folders_of_conf():
 
 @pytest.mark.parametrize("choice", TRAINED)
 def test_every_option_composes_and_is_accepted(choice):
-    config = composed(choice, *(["env=pong"] if choice.endswith("nature_cnn") else []))
+    group, _, option = choice.partition("=")
+    words = ["env=pong"] if option == "nature_cnn" else []
+    if group == "tuned":  # tuned=dqn_cartpole, tuned=optimizer/ppo_cartpole_adam_ppo
+        words.append(f"agent={option.rpartition('/')[2].partition('_')[0]}")
+    config = composed(choice, *words)
     checked = validate(config)
     assert validate(checked) == checked
 

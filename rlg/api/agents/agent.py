@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlg.backends.executor import GraphExecutor, make_executor
-from rlg.errors import CheckpointError, ExecutionError
+from rlg.errors import ExecutionError
 from rlg.execution.cadence import Cadence
 from rlg.execution.recurrent_state import RecurrentState
 from rlg.execution.roles import Role
@@ -276,26 +276,12 @@ class Agent:
 
     def set_state(self, state: Mapping[str, Any]) -> None:
         """Puts back what `get_state` returned; without `memory` the replay data starts empty."""
-        variables = {**state["model"], **state.get("memory", {})}
-        self._refuse_other_variables(variables, with_memory="memory" in state)
         self.set_model(state["model"])
         if "memory" in state:
             self.executor.set_variables(state["memory"], RECORDS)
         self.set_streams(state["streams"])
         self.clock = Clock(**state["learner"]["clock"])
         self.stored = int(state["learner"]["stored"]) if "memory" in state else 0
-
-    def _refuse_other_variables(self, given: Mapping[str, Any], *, with_memory: bool) -> None:
-        """A column that nobody restores would be zeros, and learning silently wrong."""
-        kinds = self.executor.kinds()
-        wanted = {path for path, kind in kinds.items() if with_memory or kind != RECORDS}
-        for what, paths in (("lacks", wanted - given.keys()), ("also has", given.keys() - wanted)):
-            if paths:
-                raise CheckpointError(
-                    f"the saved state {what} {', '.join(sorted(paths))}: it belongs to another "
-                    "agent, network or memory. Resume with the run's own configuration, or start a "
-                    "new run."
-                )
 
     def records(self) -> dict[str, NDArray[Any]]:
         """The replay data: where it is on the host its own arrays, which change with the memory.

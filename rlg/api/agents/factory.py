@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from importlib import import_module
+from inspect import signature
 from typing import Any
 
 from rlg.api.agents.agent import Agent, BuildOptions
@@ -19,7 +20,11 @@ from rlg.graph.spaces import Space
 from rlg.spelling import suggestion
 
 # Dotted paths, imported on use; plugins add classes.
-AGENTS: dict[str, str | type[Agent]] = {"dqn": "rlg.api.agents.dqn:DQNAgent"}
+AGENTS: dict[str, str | type[Agent]] = {
+    "a2c": "rlg.api.agents.actor_critic:A2CAgent",
+    "dqn": "rlg.api.agents.dqn:DQNAgent",
+    "ppo": "rlg.api.agents.actor_critic:PPOAgent",
+}
 
 
 def register_agent(name: str, cls: type[Agent]) -> None:
@@ -55,8 +60,11 @@ def make_agent(
 
 def agent_of(config: Mapping[str, Any], observation_space: Space, action_space: Space) -> Agent:
     """The agent of a run's whole configuration."""
+    cls = agent_class(config["agent"]["type"])
     spec = {**config["agent"], "total_timesteps": int(config["total_timesteps"])}
-    parts = {name: config[name] for name in agent_class(spec["type"]).parts}
+    if "num_envs" in signature(cls).parameters:
+        spec["num_envs"] = int(config["env"]["num_envs"])
+    parts = {name: config[name] for name in cls.parts}
     return make_agent(spec, observation_space, action_space, **parts)
 
 

@@ -37,7 +37,7 @@ TOP: Arguments = {
 }
 # Sections that are component specs and reach the agent's constructor.
 PARTS = ("network", "memory", "optimizer")
-_GIVEN = ("observation_space", "action_space", "total_timesteps", *PARTS)
+_GIVEN = ("observation_space", "action_space", "total_timesteps", "num_envs", *PARTS)
 KEYS = (*TOP, "agent", *PARTS, "env", "backend", *SECTIONS)
 
 

@@ -76,5 +76,5 @@ class ThreadPool:
 def open_threads(factory: AgentFactory, settings: Mapping[str, Any], horizon: int) -> Loop:
     """Engine `threads`."""
     learner = factory.make("actor", "learner")
-    actor = factory.make("actor", backend=settings.get("actor_backend"))
+    actor = factory.make("actor", stream="actor", backend=settings.get("actor_backend"))
     return assemble(factory, learner, ThreadPool(make_sampler(factory, actor)), horizon)

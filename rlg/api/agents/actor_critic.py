@@ -1,0 +1,332 @@
+"""PPO and A2C: actor-critics that learn from segments of their own policy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from rlg.api.agents.on_policy import OnPolicyAgent
+from rlg.errors import ComponentError
+from rlg.execution.types import Action, Batch, Clock, LearnResult, Segment
+from rlg.graph import Component
+from rlg.graph.components.algorithms.a2c import A2C, RecurrentA2C
+from rlg.graph.components.algorithms.ppo import PPO, RecurrentPPO
+from rlg.graph.components.networks.auto import for_observations
+from rlg.graph.components.schedules import make_schedule
+from rlg.graph.components.schedules.schedule import Schedule
+from rlg.graph.registry import make
+from rlg.graph.spaces import BoolBox, Box, Dict, FloatBox, Space, map_leaves
+
+# The key of Dict observations that says which actions are allowed, bool or 0 and 1.
+MASK = "action_mask"
+
+
+class ActorCriticAgent(OnPolicyAgent):
+    """What PPO and A2C share: acting, values of segments, schedules, masks.
+
+    Where observations are a Dict with the key `action_mask`, that one masks actions, and the rest
+    is what the network sees.
+    """
+
+    apis: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "actor": ("act",),
+        "learner": ("update", "value"),
+    }
+    acting_scopes: ClassVar[tuple[str, ...]] = ("policy", "observations")
+
+    def __init__(
+        self,
+        observation_space: Space,
+        action_space: Space,
+        *,
+        network: Any,
+        optimizer: Any,
+        total_timesteps: int,
+        n_steps: int,
+        separate: bool,
+    ) -> None:
+        super().__init__(observation_space, action_space, total_timesteps, n_steps)
+        self._states, self._masks = _parted(observation_space)
+        self.network = for_observations(network, self._states)
+        self.optimizer = optimizer
+        self.separate = separate
+        self.is_recurrent = hasattr(make(self.network), "unroll")
+        self._learning_rates: Schedule | None = getattr(make(optimizer), "schedule", None)
+        self._root = self.make_root()
+        self._clips: bool = self._root.clips
+
+    def policy_spec(self) -> dict[str, Any]:
+        """The policy on the network of the configuration."""
+        kind = "recurrent_actor_critic" if self.is_recurrent else "actor_critic"
+        return {"type": kind, "network": self.network, "separate": self.separate}
+
+    # -- spaces -----------------------------------------------------------------------------------
+    @property
+    def columns(self) -> Mapping[str, Space]:
+        # Floats are learnt from as they were drawn: before they are squashed or clipped.
+        drawn = self.action_space.map(
+            lambda box: FloatBox(shape=box.shape) if box.kind == "float" else box
+        )
+        return {"actions": drawn, "log_probs": FloatBox(), "values": FloatBox()}
+
+    @property
+    def state_space(self) -> Space | None:
+        return self._root.policy.hidden_space if self.is_recurrent else None  # type: ignore[union-attr]
+
+    def input_spaces(self) -> Mapping[str, Any]:
+        batch: dict[str, Space] = {
+            "states": self._states,
+            **self.columns,
+            "rewards": FloatBox(),
+            "terminals": BoolBox(),
+            "truncations": BoolBox(),
+            "bootstrap_values": FloatBox(),
+        }
+        spaces: dict[str, Any] = {"states": self._states, "last_values": FloatBox()}
+        if self.is_recurrent:
+            batch["resets"] = BoolBox()
+            spaces |= {"hidden": self.state_space, "resets": BoolBox()}
+        if self._masks is not None:
+            spaces |= {"masks": self._masks, "update.masks": self._masks.with_ranks("TB")}
+        numbers = self.schedules(Clock())
+        return {
+            **spaces,
+            "batch": Dict(batch).with_ranks("TB"),
+            **{name: FloatBox(ranks="") for name in numbers},
+        }
+
+    def schedules(self, clock: Clock) -> dict[str, float]:
+        """What `update` takes beside the batch, at this time."""
+        rates = self._learning_rates
+        return {} if rates is None else {"learning_rate": rates.at(clock.progress)}
+
+    # -- actor ------------------------------------------------------------------------------------
+    def act(
+        self, observations: Any, state: Any, resets: Any, clock: Clock, *, explore: bool = True
+    ) -> Action:
+        states, masks = self._split(observations)
+        inputs = (states,) if state is None else (states, state, resets)
+        optional = () if masks is None else (masks,)
+        actions, log_probs, values, *more = self.executor.execute(
+            "act", *inputs, explore, *optional
+        )
+        columns = {"actions": actions, "log_probs": log_probs, "values": values}
+        after = more[-1] if self.is_recurrent else None
+        return Action(more[0] if self._clips else actions, columns, after)
+
+    def _split(self, observations: Any) -> tuple[Any, Any]:
+        """What the network sees, and masks."""
+        if self._masks is None:
+            return observations, None
+        states = {key: value for key, value in observations.items() if key != MASK}
+        alone = next(iter(states.values())) if len(states) == 1 else states
+        return alone, np.asarray(observations[MASK], np.bool_)
+
+    # -- learner ----------------------------------------------------------------------------------
+    def learn(self, batch: Batch | None, clock: Clock) -> LearnResult:
+        assert batch is not None
+        segment: Segment = batch.records["segment"]
+        states, masks = self._split(segment.states)
+        last_values, bootstrap_values = self._values_after(segment)
+        records = {
+            "states": states,
+            **segment.columns,
+            "rewards": segment.rewards,
+            "terminals": segment.terminals,
+            "truncations": segment.truncations,
+            "bootstrap_values": bootstrap_values,
+        }
+        if self.is_recurrent:
+            records["resets"] = segment.resets
+        hidden = (segment.first_hidden,) if self.is_recurrent else ()
+        settings = self.schedules(clock)
+        numbers = {name: np.float32(value) for name, value in settings.items()}
+        optional = {} if masks is None else {"masks": masks}
+        metrics = self.executor.execute(
+            "update", records, last_values, *hidden, **optional, **numbers
+        )
+        return LearnResult({**metrics, **settings})
+
+    def _values_after(self, segment: Segment) -> tuple[Any, Any]:
+        """Values of what followed the last steps [B], and of truncated steps [T, B], in one call.
+
+        A truncated step led to an observation that is in no row of the segment.
+        """
+        cut = np.flatnonzero(segment.truncations[segment.ends] & ~segment.terminals[segment.ends])
+        last, _ = self._split(segment.last_states)
+        final, _ = self._split(segment.final_states)
+        inputs = [_behind(last, final, cut)]
+        if self.is_recurrent:
+            inputs.append(_behind(segment.last_hidden, segment.final_hidden, cut))
+            inputs.append(np.zeros(len(segment.rewards[0]) + len(cut), np.bool_))
+        values = self.executor.execute("value", *inputs)
+        count = segment.rewards.shape[1]
+        bootstrap = np.zeros_like(segment.rewards)
+        bootstrap[tuple(index[cut] for index in segment.ends)] = values[count:]
+        return values[:count], bootstrap
+
+
+class PPOAgent(ActorCriticAgent):
+    """Proximal policy optimization (Schulman et al., 2017).
+
+    Keys have Stable-Baselines3's names and meanings; `clip_range` and the optimizer's
+    `learning_rate` may be schedules. `separate` gives the value function a network of its own.
+    """
+
+    def __init__(
+        self,
+        observation_space: Space,
+        action_space: Space,
+        *,
+        network: Any,
+        optimizer: Any = "adam",
+        total_timesteps: int = 100_000,
+        n_steps: int = 2048,
+        batch_size: int = 64,
+        n_epochs: int = 10,
+        gamma: float = 0.99,
+        gae_lambda: float = 0.95,
+        clip_range: Any = 0.2,
+        clip_range_vf: float | None = None,
+        normalize_advantage: bool = True,
+        ent_coef: float = 0.0,
+        vf_coef: float = 0.5,
+        target_kl: float | None = None,
+        separate: bool = True,
+        normalize_observations: bool = False,
+        normalize_rewards: bool = False,
+        num_envs: int = 1,
+    ) -> None:
+        self.batch_size = batch_size
+        self.n_epochs = n_epochs
+        self.gamma = gamma
+        self.gae_lambda = gae_lambda
+        self.clip_range = clip_range
+        self.clip_range_vf = clip_range_vf
+        self.normalize_advantage = normalize_advantage
+        self.ent_coef = ent_coef
+        self.vf_coef = vf_coef
+        self.target_kl = target_kl
+        self.normalize_observations = normalize_observations
+        self.normalize_rewards = normalize_rewards
+        self.num_envs = num_envs
+        is_number = isinstance(clip_range, (int, float))
+        self._clip_ranges = None if is_number else make_schedule(clip_range)
+        super().__init__(
+            observation_space,
+            action_space,
+            network=network,
+            optimizer=optimizer,
+            total_timesteps=total_timesteps,
+            n_steps=n_steps,
+            separate=separate,
+        )
+
+    def make_root(self) -> Component:
+        root: Component = (RecurrentPPO if self.is_recurrent else PPO)(
+            self.policy_spec(),
+            self.action_space,
+            self.optimizer,
+            n_steps=self.n_steps,
+            n_epochs=self.n_epochs,
+            batch_size=self.batch_size,
+            gamma=self.gamma,
+            gae_lambda=self.gae_lambda,
+            clip_range=self.clip_range if self._clip_ranges is None else self._clip_ranges.at(0.0),
+            clip_range_vf=self.clip_range_vf,
+            ent_coef=self.ent_coef,
+            vf_coef=self.vf_coef,
+            normalize_advantage=self.normalize_advantage,
+            target_kl=self.target_kl,
+            normalize_observations=self.normalize_observations,
+            normalize_rewards=self.normalize_rewards,
+            num_envs=self.num_envs,
+        ).configure(scope="agent")
+        return root
+
+    def schedules(self, clock: Clock) -> dict[str, float]:
+        found = super().schedules(clock)
+        if self._clip_ranges is not None:
+            found["clip_range"] = self._clip_ranges.at(clock.progress)
+        return found
+
+
+class A2CAgent(ActorCriticAgent):
+    """Synchronous advantage actor-critic (Mnih et al., 2016): one step on each segment.
+
+    Keys have Stable-Baselines3's names and meanings; the optimizer's `learning_rate` may be a
+    schedule. `separate` gives the value function a network of its own.
+    """
+
+    def __init__(
+        self,
+        observation_space: Space,
+        action_space: Space,
+        *,
+        network: Any,
+        optimizer: Any = "rmsprop",
+        total_timesteps: int = 500_000,
+        n_steps: int = 5,
+        gamma: float = 0.99,
+        gae_lambda: float = 1.0,
+        normalize_advantage: bool = False,
+        ent_coef: float = 0.0,
+        vf_coef: float = 0.5,
+        separate: bool = True,
+        normalize_observations: bool = False,
+        normalize_rewards: bool = False,
+        num_envs: int = 1,
+    ) -> None:
+        self.gamma = gamma
+        self.gae_lambda = gae_lambda
+        self.normalize_advantage = normalize_advantage
+        self.ent_coef = ent_coef
+        self.vf_coef = vf_coef
+        self.normalize_observations = normalize_observations
+        self.normalize_rewards = normalize_rewards
+        self.num_envs = num_envs
+        super().__init__(
+            observation_space,
+            action_space,
+            network=network,
+            optimizer=optimizer,
+            total_timesteps=total_timesteps,
+            n_steps=n_steps,
+            separate=separate,
+        )
+
+    def make_root(self) -> Component:
+        root: Component = (RecurrentA2C if self.is_recurrent else A2C)(
+            self.policy_spec(),
+            self.action_space,
+            self.optimizer,
+            gamma=self.gamma,
+            gae_lambda=self.gae_lambda,
+            ent_coef=self.ent_coef,
+            vf_coef=self.vf_coef,
+            normalize_advantage=self.normalize_advantage,
+            normalize_observations=self.normalize_observations,
+            normalize_rewards=self.normalize_rewards,
+            num_envs=self.num_envs,
+        ).configure(scope="agent")
+        return root
+
+
+def _parted(observations: Space) -> tuple[Space, Box | None]:
+    """The space that the network sees, and that of masks."""
+    if not isinstance(observations, Dict) or MASK not in observations:
+        return observations, None
+    rest = {key: space for key, space in observations.items() if key != MASK}
+    if not rest:
+        raise ComponentError(f"the observations hold {MASK!r} and nothing else to see.")
+    masks = observations[MASK]
+    assert isinstance(masks, Box)
+    alone = next(iter(rest.values())) if len(rest) == 1 else Dict(rest)
+    return alone, BoolBox(shape=masks.shape)
+
+
+def _behind(first: Any, second: Any, rows: Any) -> Any:
+    """Some rows of the second behind the first."""
+    return map_leaves(lambda x, y: np.concatenate([x, y[rows]]), first, second)
