@@ -57,4 +57,7 @@ def test_an_agent_of_ones_own_learns(tmp_path, backend):
     )
     assert result.returncode == 0, result.stderr
     (metrics,) = (tmp_path / "mine").glob("outputs/*/*/metrics.jsonl")
-    assert read_metrics(metrics)[-1]["rollout/ep_rew_mean"] > 80.0
+    last = read_metrics(metrics)[-1]
+    assert last["rollout/ep_rew_mean"] > 80.0
+    # It samples from its policy: there is no exploration rate to speak of.
+    assert "rollout/exploration_rate" not in last

@@ -136,6 +136,47 @@ def test_methods_without_outputs_or_without_summaries_are_fine(backend):
     assert executor.summary_kinds() == {"silent/twice": "scalar"}
 
 
+def test_a_scalar_of_several_numbers_is_their_mean(tmp_path):
+    from rlg.api.summaries import write_scalars
+    from rlg.tracking.metrics import MetricsLog
+
+    executor = make_executor("torch", summaries=True)
+    executor.build(Silent(), {"x": FloatBox()})
+    executor.execute("note", np.float32([1.0, 3.0]))
+    log = MetricsLog(tmp_path)
+    write_scalars(executor, log, 5)
+    log.close()
+    ((step, value),) = read_events(tmp_path / "tb")["silent/twice"]
+    assert (step, value.simple_value) == (5, 4.0)
+
+
+def test_the_figures_of_a_session_are_those_of_its_steps_and_updates(tmp_path):
+    from rlg.api.config.validate import validate
+    from rlg.api.figures import figures_of, title_of
+    from rlg.api.session import Session
+    from rlg.tracking.folder import RunFolder
+
+    with (
+        RunFolder.create(tmp_path / "run", "") as folder,
+        Session(validate(config("torch")), folder) as session,
+    ):
+        session.start()
+        assert figures_of(session).replay_ratio is None
+        while session.steps < 288:
+            session.loop.iterate(lambda: False)
+        figures, title = figures_of(session), title_of(session)
+        session.evaluations["last_evaluation"] = {"step": 256, "mean_reward": float("nan")}
+        assert figures_of(session).last_evaluation[0] == 256
+    # An update of 8 records at 32 steps and then every 16.
+    assert (figures.steps, figures.total, figures.updates) == (288, 256, 17)
+    assert figures.replay_ratio == 17 * 8 / 288
+    assert (figures.memory.records, figures.memory.percent) == (256, 100)
+    assert figures.memory.nbytes == session.memory_nbytes > 256 * 2 * 4 * 4
+    assert (figures.reward is None) is (figures.episodes == 0)
+    assert 0.0 <= figures.epsilon <= 1.0
+    assert (title.agent, title.env, title.backend, title.seed) == ("dqn", "cartpole", "torch", 3)
+
+
 def test_by_default_plans_hold_no_summaries_and_no_event_is_written(tmp_path):
     from rlg.api.config.validate import validate
     from rlg.api.session import Session

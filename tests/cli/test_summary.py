@@ -78,6 +78,26 @@ def test_the_log_of_a_run_has_its_first_line_its_result_and_its_resumes(rlg):
     assert log.count("evaluate:   rlg eval runs/one") == 2
 
 
+@pytest.mark.parametrize(
+    ("steps", "updates", "warns"), [(640, 0, True), (640, 5, False), (6000, 0, False)]
+)
+def test_only_a_run_below_its_start_of_learning_is_warned_of(tmp_path, steps, updates, warns):
+    (tmp_path / "config.yaml").write_text("agent: {learning_starts: 5000}")
+    found = lines(Outcome(tmp_path, 0, steps, updates, None, seconds=1.0))
+    assert any(line.startswith("warning:") for line in found) is warns
+
+
+@pytest.mark.parametrize(("at", "words"), [(5, " --checkpoint best"), (10, "")])
+def test_the_best_model_is_what_to_evaluate_if_it_is_another_than_the_last(tmp_path, at, words):
+    (tmp_path / "best").mkdir()
+    best = {"step": at, "mean_reward": 2.0}
+    found = lines(Outcome(tmp_path, 0, 10, 2, None, best=best, seconds=1.0))
+    assert f"evaluate:   rlg eval {tmp_path}{words}" in found
+    (tmp_path / "best").rmdir()
+    found = lines(Outcome(tmp_path, 0, 10, 2, None, best=best, seconds=1.0))
+    assert f"evaluate:   rlg eval {tmp_path}" in found
+
+
 def test_texts_stand_under_each_other(tmp_path):
     evaluation = Evaluation((1.0, 2.0), (3, 3))
     outcome = Outcome(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
 from pathlib import Path
@@ -369,11 +370,14 @@ def test_a_renamed_checkpoint_is_no_other_step(tmp_path):
         store.load(2)
 
 
-def test_a_future_format_is_refused(tmp_path):
-    path = filled(tmp_path, 1).folder / "step-000000001" / "manifest.json"
-    path.write_text(path.read_text().replace('"format": 2', '"format": 3'))
+def test_another_format_is_refused_and_no_reason_to_go_back(tmp_path):
+    path = filled(tmp_path, 1, 2).folder / "step-000000002" / "manifest.json"
+    content = json.loads(path.read_text()) | {"format": 3}
+    text = json.dumps({key: content[key] for key in content if key != "digest"}, sort_keys=True)
+    path.write_text(json.dumps(content | {"digest": hashlib.sha256(text.encode()).hexdigest()}))
     with pytest.raises(CheckpointError, match="has format 3, this rlg reads 2"):
         CheckpointStore(tmp_path).load(fallback=True)
+    assert CheckpointStore(tmp_path).steps() == [1, 2]
 
 
 def test_missing_checkpoints_say_which_there_are(tmp_path):

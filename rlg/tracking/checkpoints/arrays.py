@@ -24,19 +24,11 @@ from rlg.errors import CheckpointError
 from rlg.tracking.checkpoints.tree import Array, as_bytes
 
 CHUNK = 2**20  # bytes
-DTYPES = {
-    np.dtype(name): code
-    for name, code in {
-        "bool": "BOOL",
-        "complex64": "C64",
-        **{
-            f"{kind}{bits}": f"{kind[0].upper()}{bits}"
-            for kind in ("int", "uint")
-            for bits in (8, 16, 32, 64)
-        },
-        **{f"float{bits}": f"F{bits}" for bits in (16, 32, 64)},
-    }.items()
-}
+_NAMES = (
+    "bool:BOOL int8:I8 int16:I16 int32:I32 int64:I64 uint8:U8 uint16:U16 uint32:U32 uint64:U64 "
+    "float16:F16 float32:F32 float64:F64 complex64:C64"
+)
+DTYPES = {np.dtype(name): code for name, _, code in (x.partition(":") for x in _NAMES.split())}
 
 
 class BrokenCheckpointError(CheckpointError):

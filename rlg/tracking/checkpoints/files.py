@@ -114,13 +114,13 @@ class Manifest:
             raise unreadable(path, error) from None
         except (ValueError, LookupError, AttributeError, TypeError) as error:
             raise BrokenCheckpointError(f"{path}: can't be read ({error}).") from None
+        if own != _digest(content):
+            raise BrokenCheckpointError(f"{path}: doesn't match its own sha256.")
         if version != FORMAT:
             raise CheckpointError(
                 f"{path}: has format {version}, this rlg reads {FORMAT}. Use the version of rlg "
                 f"that wrote it ({content.get('rlg', 'unknown')})."
             )
-        if own != _digest(content):
-            raise BrokenCheckpointError(f"{path}: doesn't match its own sha256.")
         return cls(**content)
 
     def text(self) -> str:
