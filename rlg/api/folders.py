@@ -1,7 +1,7 @@
 """Folders of runs and sweeps.
 
 A new run's folder is nobody else's, and a refused run leaves none. An old run's configuration is
-read here, and nowhere else: it may name modules to import, which is code of whoever wrote it.
+read here, and nowhere else: it may name modules to import, which run code.
 """
 
 from __future__ import annotations

@@ -27,8 +27,8 @@ BAD_CONFIGURATION = 2
 REWARD_NOT_REACHED = 3  # of `--as-test`
 INTERRUPTED = 130
 
-# Of commands that run nothing: mistaken words, and components that can't be put together. A broken
-# checkpoint or a full disk is neither.
+# Of commands that run nothing: mistaken overrides, and components that can't be put together. A
+# broken checkpoint or a full disk is neither.
 MISTAKES = (SpecError, ComponentError, SpaceError, BuildError, BackendError)
 
 Phase = Literal["preparing", "running"]

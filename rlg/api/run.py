@@ -132,12 +132,12 @@ def resume(
     if is_done and step is not None and step >= config["total_timesteps"]:
         raise SpecError(
             f"{path}: the run is at step {step} of {config['total_timesteps']} already. Raise the "
-            "budget to go on: total_timesteps=..."
+            "budget to resume it: total_timesteps=..."
         )
     with RunFolder.open(path) as folder, _prepared(config, folder) as session:
         with _naming(_changed(before, {**before, **(changes or {})})):
             resumed_at, skipped = session.resume(checkpoint)
-        # The next resume goes on with what this one changed.
+        # The next resume starts from what this one changed.
         write_atomically(folder.config, yaml.safe_dump(config, sort_keys=False))
         _announce(session, on_start)
         return _finish(session, resumed_at, skipped, expectation)

@@ -13,11 +13,9 @@ from rlg import __version__
 from rlg.api.phases import DONE
 from rlg.cli import completion, config_view, doctor, graph, listing, plot, runs, sweep, train
 from rlg.cli.component import command as checking
-from rlg.cli.flags import CONTEXT
 from rlg.cli.main import TRACEBACK
 from rlg.errors import SpecError
 
-OVERRIDES = "[OPTIONS] [KEY=VALUE]..."  # of commands whose arguments Hydra reads
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]  # typer brings its own click, or not
 
 # The help page's parts and their commands, in order; others stand in the last part.
@@ -78,21 +76,21 @@ def rlg(
     """Reinforcement learning from components, on PyTorch and TensorFlow."""
 
 
-app.command(context_settings=CONTEXT, options_metavar=OVERRIDES)(train.train)
+app.command()(train.train)
 app.command()(sweep.sweep)
 app.command()(plot.plot)
 app.command()(runs.resume)
 app.command("eval")(runs.evaluate)
 app.command("list")(listing.list_)
-app.command(context_settings=CONTEXT, options_metavar=OVERRIDES)(config_view.config)
-app.command(context_settings=CONTEXT, options_metavar=OVERRIDES)(graph.graph)
+app.command()(config_view.config)
+app.command()(graph.graph)
 app.command()(doctor.doctor)
 app.command()(completion.completion)
 app.command("test-component")(checking.check)
 
 
 def run(words: list[str], shows_all: bool) -> int:
-    """Runs the command that these words are."""
+    """Runs one command."""
     if words == ["--version"]:
         print(f"rlg {__version__}")
         return DONE

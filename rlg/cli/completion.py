@@ -18,9 +18,7 @@ from rlg.errors import SpecError
 from rlg.spelling import suggestion
 
 ENTRY = "__complete"
-COMPOSING = ("train", "config", "resume", "graph")
 ON_RUNS = ("resume", "eval", "config")
-HYDRA_FLAGS = ("-m", "--multirun", "--cfg", "--config-dir", "--config-name", "--info", "--resolve")
 
 SCRIPTS = {
     "bash": """\
@@ -88,8 +86,7 @@ def _candidates(
     has_run = any(Path(word).is_dir() for word in given)
     found: Iterable[str] = []
     if current.startswith("-"):
-        more = HYDRA_FLAGS if command in COMPOSING else ()
-        found = [*flags.get(command, ()), *more, "--help"]
+        found = [*flags.get(command, ()), "--help"]
     elif command == "completion":
         found = SCRIPTS
     elif command == "list":

@@ -6,9 +6,9 @@ import json
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+from rlg.cli.flags import AsJson, ConfigDir, ConfigName, Overrides, command_line
 
 if TYPE_CHECKING:
     from rlg.api.composing.command_line import CommandLine
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 
 def config(
-    ctx: typer.Context,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    overrides: Overrides = None,
+    config_dir: ConfigDir = None,
+    config_name: ConfigName = "train",
+    as_json: AsJson = False,
 ) -> int:
     """Show what a run would be: rlg config env=pong.
 
     Overrides are those of `rlg train`; a run's folder shows what that run is, with changes as `rlg
     resume` takes them. Every value stands beside the file that it comes from. The output is YAML.
     """
-    from rlg.cli.flags import parse
-
-    words = parse("config", ctx.args)
+    words = command_line(overrides, config_dir, config_name)
     from rlg.api.config.validate import validate
 
     tree, sources = _read(words)

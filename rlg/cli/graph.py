@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rlg.cli.runs import TrustPlugins
+from rlg.cli.flags import ConfigDir, ConfigName, Overrides, TrustPlugins, command_line
 from rlg.errors import ExecutionError, SpecError
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def graph(
-    ctx: typer.Context,
+    overrides: Overrides = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="A file, or a folder. [default: .]")
     ] = None,
@@ -33,6 +33,8 @@ def graph(
     depth: Annotated[
         int | None, typer.Option("--depth", min=0, help="Levels of scopes to unfold.")
     ] = None,
+    config_dir: ConfigDir = None,
+    config_name: ConfigName = "train",
     trust_plugins: TrustPlugins = False,
 ) -> int:
     """Draw the component graph of an agent: rlg graph agent=dqn env=pong backend=tf.
@@ -40,12 +42,10 @@ def graph(
     Takes the overrides of `rlg train`, or the folder of a run. The agent is built, not trained.
     Writes graph.html, an interactive page.
     """
-    from rlg.cli.flags import parse
-
-    words = parse("graph", ctx.args)
+    words = command_line(overrides, config_dir, config_name)
     places = _places(formats, output, prints=text or plan)
-    overrides, named = _take_api(words.overrides, api, plan=plan)
-    config = _config(words, overrides, trust_plugins)
+    given, named = _take_api(words.overrides, api, plan=plan)
+    config = _config(words, given, trust_plugins)
     from rlg.api.graphing import built_graph
     from rlg.cli.waiting import loading_message, waiting
 

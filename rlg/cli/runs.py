@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from rlg.cli.flags import AsJson, ConfigDir, TrustPlugins
 from rlg.errors import SpecError
 
 Folder = Annotated[Path, typer.Argument(help="The folder that `rlg train` named.")]
@@ -16,9 +17,6 @@ Step = Annotated[
     typer.Option("--checkpoint", help="Step, or 'best' for eval (default: latest intact)."),
 ]
 SUFFIXES = (".mp4", ".gif")  # of films
-TrustPlugins = Annotated[
-    bool, typer.Option("--trust-plugins", help="Import the plugins that the folder names.")
-]
 
 
 def resume(
@@ -27,7 +25,7 @@ def resume(
         list[str] | None, typer.Argument(help="Changes: total_timesteps=100000 backend=tf.")
     ] = None,
     checkpoint: Step = None,
-    config_dir: Annotated[Path | None, typer.Option(help="Your own YAML files.")] = None,
+    config_dir: ConfigDir = None,
     trust_plugins: TrustPlugins = False,
 ) -> int:
     """Resume a run: rlg resume outputs/... total_timesteps=100000.
@@ -68,7 +66,7 @@ def evaluate(
     video: Annotated[
         Path | None, typer.Option("--video", help="Film them: an .mp4 or .gif file.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    as_json: AsJson = False,
     trust_plugins: TrustPlugins = False,
 ) -> int:
     """Play episodes without exploration: rlg eval outputs/... --episodes 100.

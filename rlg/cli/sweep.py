@@ -13,7 +13,7 @@ import typer
 
 from rlg.api.phases import DONE, INTERRUPTED, REWARD_NOT_REACHED
 from rlg.cli.exits import JobsFailedError, report
-from rlg.cli.runs import TrustPlugins
+from rlg.cli.flags import AsJson, TrustPlugins
 from rlg.cli.waiting import loading_message, print_start, waiting
 from rlg.errors import SpecError
 
@@ -37,7 +37,7 @@ def sweep(
     resume: Annotated[
         bool, typer.Option("--resume", help="Run what is missing, failed or was cut off.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="All figures, for programs.")] = False,
+    as_json: AsJson = False,
     trust_plugins: TrustPlugins = False,
 ) -> int:
     """Show a sweep's jobs, best first: rlg sweep multirun/...; --resume runs the rest."""

@@ -101,7 +101,7 @@ def _next(sweep: Sweep) -> list[tuple[str, str]]:
     found = []
     undone = sweep.of_state(FAILED, KILLED, INTERRUPTED, MISSING)
     if undone and sweep.plan is not None and not sweep.running:
-        found.append(("go on", f"rlg sweep {folder} --resume"))
+        found.append(("resume", f"rlg sweep {folder} --resume"))
     if sweep.running:
         found.append(("look again", f"rlg sweep {folder}"))
     if sweep.best is not None:
@@ -152,7 +152,7 @@ def _group(group: Group) -> dict[str, Any]:
 
 
 def shown(values: Sequence[str]) -> str:
-    """Swept words with their numbers as far as people read them; the folders have them in full."""
+    """Swept overrides with numbers rounded; the folders have them in full."""
     return " ".join(re.sub(r"(?<==)-?\d*\.\d{5,}(e-?\d+)?$", _rounded, word) for word in values)
 
 

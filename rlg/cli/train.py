@@ -2,39 +2,71 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+
+from rlg.cli.flags import ConfigDir, ConfigName, Overrides, command_line
+from rlg.errors import SpecError
 
 if TYPE_CHECKING:
     from rlg.api.composing.command_line import CommandLine
 
+Facts = Literal["all", "config", "defaults", "defaults-tree", "plugins", "searchpath"]
 
-def train(ctx: typer.Context) -> int:
+
+def train(
+    ctx: typer.Context,
+    overrides: Overrides = None,
+    multirun: Annotated[
+        bool,
+        typer.Option("--multirun", "-m", help="Run all combinations of values: seed=range(0,5)."),
+    ] = False,
+    as_test: Annotated[
+        bool, typer.Option("--as-test", help="Exit 3 if the reward of `expected` is not reached.")
+    ] = False,
+    config_dir: ConfigDir = None,
+    config_name: ConfigName = "train",
+    cfg: Annotated[
+        Literal["job", "hydra", "all"] | None,
+        typer.Option("--cfg", "-c", help="Print the configuration instead."),
+    ] = None,
+    resolve: Annotated[bool, typer.Option("--resolve", help="With --cfg: resolved.")] = False,
+    package: Annotated[
+        str | None, typer.Option("--package", "-p", help="With --cfg: one section.")
+    ] = None,
+    info: Annotated[
+        Facts | None, typer.Option("--info", "-i", help="Print how it is composed instead.")
+    ] = None,
+    hydra_help: Annotated[bool, typer.Option("--hydra-help", help="Hydra's own help.")] = False,
+) -> int:
     """Train an agent: rlg train agent=dqn env=cartpole seed=3.
 
-    Overrides are key=value: a group's option (env=pong, backend=tf, experiment=pong_dqn) or a
-    value (optimizer.learning_rate=1e-3, network.units=[64,64]). Flags are Hydra's:
-
-    -m: run all combinations of values with commas: seed=0,1,2 or seed=range(0,5).
-
-    --as-test: train within the budget of the section `expected`; exit 3 if it isn't reached.
-
-    --cfg job: print the configuration instead.
-
-    --config-dir DIR: search your own YAML files first.
-
-    --info defaults, --hydra-help: how a configuration comes about.
+    Overrides choose an option of a group (env=pong, backend=tf, experiment=pong_dqn) or set a value
+    (optimizer.learning_rate=1e-3, network.units=[64,64]). With -m, values with commas become one
+    job for each combination: seed=0,1,2.
     """
-    from rlg.cli.flags import parse
-
-    line = parse("train", ctx.args)
-    if line.shows is not None:
-        return _show(line, *line.shows)
-    if line.multirun:
+    multirun = multirun or "hydra.mode=MULTIRUN" in (overrides or ())
+    line = command_line(overrides, config_dir, config_name, as_test=as_test)
+    if sum(map(bool, (multirun, cfg, info, hydra_help))) > 1:
+        raise SpecError("-m, --cfg and --info exclude each other. Give one of them.")
+    if resolve and not cfg:
+        raise SpecError("--resolve: it goes with --cfg. Write --cfg job --resolve.")
+    if multirun:
         from rlg.cli.sweep import run
 
         return run(line, shows_all=bool(ctx.obj))
+    if cfg:
+        return _show(
+            line,
+            lambda hydra: hydra.show_cfg(line.config_name, line.overrides, cfg, package, resolve),
+        )
+    if info:
+        return _show(line, lambda hydra: hydra.show_info(info, line.config_name, line.overrides))
+    if hydra_help:
+        return _show(line, partial(_help, line.overrides))
     return _run(line)
 
 
@@ -62,22 +94,21 @@ def _run(line: CommandLine) -> int:
     return outcome.exit_code
 
 
-def _show(line: CommandLine, flag: str, what: str) -> int:
+def _show(line: CommandLine, what: Callable[[Any], None]) -> int:
     """Hydra's own pages about a configuration."""
     import logging
-
-    from hydra._internal.utils import get_args_parser
 
     from rlg.api.composing.compose import explained
     from rlg.api.composing.opening import open_hydra
 
     logging.raiseExceptions = False  # Hydra logs its facts, and the reader may be `head`
     with explained(line), open_hydra(line.config_dir) as hydra:
-        if flag == "--cfg":
-            hydra.show_cfg(line.config_name, line.overrides, what, line.package, line.resolve)
-        elif flag == "--info":
-            hydra.show_info(what, line.config_name, line.overrides)
-        else:
-            parser = get_args_parser()
-            hydra.hydra_help(line.config_name, parser, parser.parse_args(line.overrides))
+        what(hydra)
     return 0
+
+
+def _help(overrides: list[str], hydra: Any) -> None:
+    from hydra._internal.utils import get_args_parser
+
+    parser = get_args_parser()
+    hydra.hydra_help("train", parser, parser.parse_args(overrides))

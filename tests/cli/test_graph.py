@@ -137,7 +137,7 @@ MISTAKES = [
     (["--api", "updat"], r"there is no API method 'updat' to draw. Did you mean 'update'\?"),
     (["--plan", "updat"], r"there is no API method 'updat' to draw. Did you mean 'update'\?"),
     (["outputs/nothing"], r"outputs/nothing: not a run folder"),
-    (["--cfg", "job"], r"rlg graph: --cfg is for rlg train"),
+    (["--cfg", "job"], r"rlg graph: No such option: --cfg"),
     (["network.unit=[16]"], r"network.unit"),
     (["agent=dqm"], r"dqn"),
     (["--depth", "-1"], r"--depth"),

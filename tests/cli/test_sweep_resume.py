@@ -50,7 +50,7 @@ def test_an_interrupted_sweep_of_six_goes_on_with_the_missing_ones(rlg, folder, 
     }
     assert before["next"][0] == "rlg sweep s --resume"
     if not was_killed:  # the summary came out before the end
-        assert "go on:      rlg sweep s --resume" in out
+        assert "resume:     rlg sweep s --resume" in out
     kept = (folder / "s/0/metrics.jsonl").stat().st_mtime_ns
 
     result = rlg("sweep", "s", "--resume")

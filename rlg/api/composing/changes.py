@@ -20,7 +20,7 @@ from rlg.api.folders import run_config
 from rlg.errors import SpecError
 from rlg.spelling import did_you_mean, nearest_path, paths
 
-# What decides on a run's episodes and random numbers, which go on where they were. Whether the
+# A run's episodes and random numbers come from these and continue where they were. Whether the
 # checkpoint fits other changes, it says itself.
 FIXED = ("env", "seed")
 
@@ -41,7 +41,7 @@ def changes_of(folder: Path, overrides: list[str], config_dir: Path | None) -> d
     for key in FIXED:
         if after.get(key) != before.get(key):
             raise SpecError(
-                f"{key}: a resumed run can't change it, its episodes and random numbers go on. "
+                f"{key}: a resumed run can't change it, its episodes and random numbers continue. "
                 "Start a new run with rlg train."
             )
     return {str(key): value for key, value in after.items() if value != before.get(key)}

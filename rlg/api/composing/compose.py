@@ -160,7 +160,7 @@ def sources(line: CommandLine) -> dict[str, str]:
 
 
 def source_of(path: str, found: Mapping[str, str]) -> str:
-    """Of a value; one that only a signature gives is a default."""
+    """The source of a value; `default` if only a constructor has it."""
     while path:
         if path in found:
             return found[path]

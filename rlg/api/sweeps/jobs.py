@@ -60,8 +60,8 @@ class Reporter(Protocol):
 class Jobs:
     """The runs of one sweep; called by Hydra with one configuration at a time.
 
-    A job never raises, whatever happens to it: its folder says how it ended, the others go on, and
-    sweepers get no value. Only an interruption ends a sweep.
+    A job never raises, whatever happens to it: its folder says how it ended, the others continue,
+    and sweepers get no value. Only an interruption ends a sweep.
     """
 
     def __init__(self, line: CommandLine, reporter: Reporter) -> None:

@@ -25,7 +25,7 @@ SWEEPER: dict[str, Any] = {
     "study_name": None,
     "n_trials": 20,
     "n_jobs": 1,  # trials asked for at once; as many as a parallel launcher runs
-    "max_failure_rate": 1.0,  # a failed trial is told to optuna, and the study goes on
+    "max_failure_rate": 1.0,  # a failed trial is reported, and the study continues
     "search_space": None,
     "params": None,
     "custom_search_space": None,

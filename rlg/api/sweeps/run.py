@@ -77,7 +77,6 @@ def line_of(
         [*kept, *overrides, f"{DIR}={quoted(target)}"],
         None if plan.config_dir is None else Path(plan.config_dir),
         plan.config_name,
-        multirun=True,
         is_typed=trust_plugins,
         as_test=plan.as_test,
     )

@@ -150,7 +150,7 @@ class NamedLines(io.TextIOBase):
 
 
 def share_threads(jobs: int) -> None:
-    """Gives this process its share of the cores, for whatever framework it loads next."""
+    """Limits the frameworks that this process loads next to its share of the cores."""
     cores = len(os.sched_getaffinity(0))
     workers = jobs if jobs > 0 else max(1, cores + 1 + jobs)
     share = str(max(1, cores // workers))
