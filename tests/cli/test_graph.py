@@ -13,7 +13,10 @@ from tensorboard.compat.proto.graph_pb2 import GraphDef
 
 from tests.cli.conftest import TINY
 
-SMALL = ["network.units=[16]", "memory.buffer_size=1000"]
+SMALL = [
+    *("network.units=[16]", "memory.buffer_size=1000"),
+    *("agent.n_step=1", "agent.double=true", "agent.dueling=true"),
+]
 
 
 def graph_in(folder: Path) -> GraphDef:
