@@ -1,4 +1,4 @@
-"""PPO on CartPole with rl-zoo3's values: seconds of CPU per step against hand-written torch and SB3.
+"""PPO on CartPole with rl-zoo3's values: CPU time per step beside hand-written torch and SB3.
 
     python -m rlg.bench.ppo [rounds]
 
