@@ -48,7 +48,9 @@ def _converted(where: str, name: str, space: Box, dtype: np.dtype[Any], value: A
     try:
         array = np.asarray(value)
     except ValueError as error:
-        raise ExecutionError(f"{where}: `{name}` is no array: {error}. It takes {space}.") from None
+        raise ExecutionError(
+            f"{where}: `{name}` is not an array: {error}. It takes {space}."
+        ) from None
     lead = len(space.ranks)
     if array.ndim != lead + len(space.shape) or array.shape[lead:] != space.shape:
         axes = ", ".join([*space.ranks, *map(str, space.shape)])

@@ -51,7 +51,7 @@ def find_by_levels(ops: Any, sums: Any, prefixes: Any) -> Any:
 
 
 def raise_by_parts(ops: Any, largest: Any, errors: Any, epsilon: float, alpha: float) -> Any:
-    """Leaves from errors; one that is no number counts as the largest so far."""
+    """Leaves from errors; one that is not a number counts as the largest so far."""
     sizes = ops.abs(ops.cast(errors, "float32")) + epsilon
     sizes = ops.where(ops.isfinite(sizes), sizes, largest)
     leaves = ops.cast(ops.power(sizes, alpha), "float64")

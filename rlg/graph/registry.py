@@ -184,7 +184,7 @@ def _imported(name: str, target: str) -> type[Component]:
     module, _, attribute = target.partition(":")
     try:
         found = getattr(import_module(module), attribute, None)
-        why = f"the module has no {attribute!r}" if found is None else "it is no Component class"
+        why = f"the module has no {attribute!r}" if found is None else "it is not a Component class"
     except ImportError as error:
         found, why = None, str(error)
     if not isinstance(found, type) or not issubclass(found, Component):

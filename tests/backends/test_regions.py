@@ -216,7 +216,7 @@ def test_an_error_is_reported_by_the_call_that_raised_it_and_no_other(name: str)
 
 @pytest.mark.parametrize(
     ("result", "message"),
-    [(np.zeros(3), r"shape \(3,\), \(2,\) is declared"), ((1, 2), "2 results, 1 are declared")],
+    [(np.zeros(3), r"shape \(3,\), \(2,\) is declared"), ((1, 2), "2 results, but 1 are declared")],
 )
 @pytest.mark.parametrize("name", ["numpy", "torch", "tf"])
 def test_host_results_are_checked(name: str, result: Any, message: str) -> None:

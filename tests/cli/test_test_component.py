@@ -190,7 +190,7 @@ VECTOR = "spaces.inputs={type: float, shape: [3]}"
     ("name", "backends", "said"),
     [
         ("other_on_torch", "numpy,torch", "call: numpy and torch: outputs are not equal"),
-        ("forgetful", "numpy", "a restored component goes on differently"),
+        ("forgetful", "numpy", "a restored component continues differently"),
         ("unbounded", "numpy", "the output is outside of its space"),
         ("cut_on_torch", "torch,tf", "gradients by `w` are not equal"),
         ("cut_torch_only", "numpy,torch", "the gradient by `w` is not the slope of the loss"),

@@ -127,7 +127,7 @@ def test_a_synced_target_is_no_alias_of_its_source(backend):
     ("component", "inputs", "error", "message"),
     [
         (ContainerSplitter(["a", "x"]), PARTS, SpaceError, "has no 'x'.*among: 'a', 'b'"),
-        (ContainerSplitter(["a"]), FloatBox(), SpaceError, "none, as it is no container"),
+        (ContainerSplitter(["a"]), FloatBox(), SpaceError, "none, as it is not a container"),
         (ContainerMerger(["a"]), Tuple(FloatBox(), FloatBox()), SpaceError, "there are 1 keys, a"),
         (Slice(axis=2), FloatBox(), SpaceError, "axis is 2"),
         (Slice(4, axis=1), Box((4,)), SpaceError, "is empty.*within its 4 elements"),

@@ -202,7 +202,7 @@ def test_a_name_that_is_taken_is_refused(monkeypatch):
     [
         ("no.such.module:Thing", "No module named 'no'"),
         ("tests.graph.core.parts:Nothing", "the module has no 'Nothing'"),
-        ("tests.graph.core.parts:trace", "it is no Component class"),
+        ("tests.graph.core.parts:trace", "it is not a Component class"),
     ],
 )
 def test_a_path_that_leads_nowhere_is_refused(target, why):

@@ -124,4 +124,4 @@ def _check_tf(device: str) -> None:
     known = [d.name.removeprefix("/physical_device:") for d in tf.config.list_physical_devices()]
     name = device.strip().upper().removeprefix("/").removeprefix("DEVICE:").replace("CUDA", "GPU")
     if (name if ":" in name else f"{name}:0") not in known:
-        raise BackendError(f"device {device!r}: the tf backend has {', '.join(known)}. Use one.")
+        raise BackendError(f"no device {device!r} here; available: {', '.join(known)}.")

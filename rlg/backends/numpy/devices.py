@@ -15,4 +15,4 @@ def check(device: str) -> str:
     name = device.strip().lower()
     if name in ("cpu", "cpu:0"):
         return "cpu"
-    raise BackendError(f"device {device!r}: the numpy backend has cpu only. Use device 'cpu'.")
+    raise BackendError(f"no device {device!r} here; available: cpu.")

@@ -24,7 +24,8 @@ def call(
     results = result if isinstance(result, (tuple, list)) else (result,)
     if len(results) != len(outputs):
         raise BackendError(
-            f"host function {_name(fn)} gave {len(results)} results, {len(outputs)} are declared."
+            f"host function {_name(fn)} returned {len(results)} results, but {len(outputs)} are "
+            "declared."
         )
     return tuple(
         _checked(fn, value, dtype, shape)
@@ -40,7 +41,7 @@ def _checked(
         wanted not in (None, size) for size, wanted in zip(array.shape, shape, strict=True)
     ):
         raise BackendError(
-            f"host function {_name(fn)} gave shape {array.shape}, {tuple(shape)} is declared."
+            f"host function {_name(fn)} returned shape {array.shape}, {tuple(shape)} is declared."
         )
     return array
 

@@ -19,4 +19,4 @@ def check(device: str) -> str:
     valid = available()
     if name in valid:
         return name
-    raise BackendError(f"device {device!r}: the tf backend has {', '.join(valid)}. Use one.")
+    raise BackendError(f"no device {device!r} here; available: {', '.join(valid)}.")

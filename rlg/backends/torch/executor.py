@@ -168,7 +168,7 @@ class TorchExecutor(GraphExecutor):
 
 
 def _array_of(value: Any) -> Any:
-    """The tensor's own memory; what is no tensor stays as it is."""
+    """The tensor's own memory; anything else stays as it is."""
     return value.detach().cpu().numpy() if isinstance(value, torch.Tensor) else value
 
 

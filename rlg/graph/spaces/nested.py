@@ -17,7 +17,7 @@ __all__ = ["flatten", "map_leaves", "path_name", "unflatten"]
 
 
 def flatten(value: Any) -> dict[Path, Any]:
-    """Leaves by path; a leaf gives `{(): leaf}`. Empty dicts and tuples leave no trace."""
+    """Leaves by path; a leaf is `{(): leaf}`. Empty dicts and tuples leave no trace."""
     leaves: dict[Path, Any] = {}
     _collect(value, (), leaves)
     return leaves

@@ -92,7 +92,7 @@ class Space(ABC):
         return self.map(lambda box: box.with_ranks(ranks))
 
     def flatten(self) -> dict[Path, Box]:
-        """Leaves by path, depth first, dict keys sorted; a Box gives `{(): box}`."""
+        """Leaves by path, depth first, dict keys sorted; a Box is `{(): box}`."""
         leaves: dict[Path, Box] = {}
         self._collect((), leaves)
         return leaves

@@ -43,7 +43,7 @@ def read_spec(spec: object, path: Path) -> Space:
         return _read_tuple(spec, path)
     if isinstance(spec, Mapping):
         return _read_typed(spec, path) if "type" in spec else _read_dict(spec, path)
-    raise _error(path, f"{spec!r} is no space; give a space, a dict, a list or a word.")
+    raise _error(path, f"{spec!r} is not a space; give a space, a dict, a list or a word.")
 
 
 def _read_typed(spec: Mapping[str, Any], path: Path) -> Space:

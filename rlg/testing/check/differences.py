@@ -52,7 +52,7 @@ def leaf_difference(one: Any, other: Any, tolerance: float) -> tuple[Error, str 
 
 
 def _extremes(array: NDArray[Any]) -> NDArray[Any]:
-    """The infinities and what is no number; 0 everywhere else."""
+    """Infinities and NaN; 0 everywhere else."""
     return np.where(np.isfinite(array), 0.0, array)
 
 

@@ -1,4 +1,4 @@
-"""A component around the one that is checked, which gives gradients of what its calls return.
+"""A component around the one that is checked, which returns gradients of what its calls return.
 
 It is a component like any other, so gradients take the way that they take in training: through the
 build, the plan and the operations of the backend. Inputs are moved by trainable zeros, whose

@@ -44,7 +44,7 @@ class Instance:
         return self.executor.get_weights(trainable=None)
 
     def output_space(self, call: APICall) -> Space:
-        """What the build says that a call gives."""
+        """The space of a call's results, according to the build."""
         return space_of(self._graph(call).outputs)
 
     def can_make(self, call: APICall) -> bool:

@@ -50,7 +50,7 @@ class Lockstep:
             self._check_spaces(call, row, ahead[0], results)
             self._compare(row, ahead, results)
         for instance in behind:
-            if ahead:  # NumPy goes on from where the others are
+            if ahead:  # NumPy continues from where the others are
                 instance.executor.set_state(ahead[0].executor.get_state())
             else:
                 self.refused[call.label] = NEEDS_GRADIENTS

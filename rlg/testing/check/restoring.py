@@ -33,7 +33,7 @@ def restoring_problem(
                 _, reason = difference(expected, got, 1e-6)
                 if reason is not None:
                     return (
-                        f"a restored component goes on differently: {call.label}: {reason}. Keep "
+                        f"a restored component continues differently: {call.label}: {reason}. Keep "
                         "everything that changes in variables (self.variable)"
                     )
             original.reset()

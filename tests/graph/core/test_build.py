@@ -631,7 +631,7 @@ def test_an_unknown_path_in_the_device_map_is_refused():
 def test_an_unknown_device_is_refused(options):
     with pytest.raises(BackendError) as error:
         ComponentTest(Dense(), {"inputs": VECTOR}, **options)
-    assert str(error.value) == "device 'tpu': the numpy backend has cpu only. Use device 'cpu'."
+    assert str(error.value) == "no device 'tpu' here; available: cpu."
 
 
 # -- seeds ----------------------------------------------------------------------------------------

@@ -103,7 +103,7 @@ def test_size_that_is_no_number():
         @graph_fn
         def call(self, n: Size) -> Tensor: ...
 
-    assert refused(Takes(), {"n": 2.5}) == "takes.call: `n` is a size; 2.5 is no whole number."
+    assert refused(Takes(), {"n": 2.5}) == "takes.call: `n` must be an integer, got 2.5."
 
 
 def test_no_api():
@@ -120,7 +120,7 @@ def test_no_api():
 
 def test_unknown_name_in_apis():
     assert refused(Plus(), {"x": SCALAR, "y": SCALAR}, apis=["cal"]) == (
-        "plus: apis names 'cal', which is no API method. Did you mean 'call'? API: call."
+        "plus: apis names 'cal', which is not an API method. Did you mean 'call'? API: call."
     )
 
 
@@ -369,7 +369,7 @@ def test_nothing_promised_but_something_returned():
             return x
 
     assert refused(Says(), {"x": SCALAR}) == (
-        "says.call: it is annotated `-> None` but returned a value. Mend the annotation."
+        "says.call: it is annotated `-> None` but returned a value. Fix the annotation."
     )
 
 
@@ -507,7 +507,7 @@ def test_unknown_key_of_a_record():
 
 def test_key_of_what_is_no_container():
     root = Parent(AddOne(), lambda self, x: self.child.call(x["q"]))
-    assert refused(root, {"x": SCALAR}) == f"parent.call: ['q'] of {BOX}: it is no container."
+    assert refused(root, {"x": SCALAR}) == f"parent.call: ['q'] of {BOX}: it is not a container."
 
 
 def test_position_beyond_a_tuple():
@@ -867,7 +867,7 @@ def test_integers_that_do_not_fit(dtype):
 
 def test_ragged_input():
     message = failing(AddOne(), {"x": SCALAR}, "call", [[1.0], [1.0, 2.0]])
-    assert message.startswith("add-one.call: `x` is no array: ")
+    assert message.startswith("add-one.call: `x` is not an array: ")
     assert message.endswith(f". It takes {BOX}.")
 
 

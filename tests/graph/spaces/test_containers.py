@@ -108,7 +108,7 @@ def test_containers_are_frozen(space):
         ),
         (
             lambda: Dict(a={"b": ["int", 3]}),
-            "a/b/1: 3 is no space; give a space, a dict, a list or a word.",
+            "a/b/1: 3 is not a space; give a space, a dict, a list or a word.",
         ),
         (lambda: PAIR["c"], "Dict has no key 'c'; it has 'a', 'b'."),
         (lambda: Tuple("int")[1], "Tuple has no position 1; its length is 1."),

@@ -59,7 +59,7 @@ def test_full_and_short_forms_are_read(spec, space):
     ("spec", "message"),
     [
         ("flaot", "Space 'flaot' is unknown; use 'bool', 'float', 'int' or a dict."),
-        ({"a": [3]}, "a/0: 3 is no space; give a space, a dict, a list or a word."),
+        ({"a": [3]}, "a/0: 3 is not a space; give a space, a dict, a list or a word."),
         (
             {"a": {"type": "int"}},
             (

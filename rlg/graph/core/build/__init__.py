@@ -1,1 +1,1 @@
-"""The build: spaces flow through the assembled graph, variables are made, dry runs give shapes."""
+"""The build: spaces flow through the assembled graph, variables are made, dry runs show shapes."""

@@ -157,7 +157,7 @@ class Binding:
         kernel: bool,
         kind: str,
     ) -> Variable:
-        """Creates a variable, or gives the one that a shared scope holds already."""
+        """Creates a variable, or returns the one that a shared scope holds already."""
         path = f"{component.shared_scope or component.path}/{name}"
         space = Box(tuple(shape), dtype, ranks="")
         owned = self._owned.setdefault(id(component), {})

@@ -115,7 +115,7 @@ class Builder:
         try:
             self._build(wanted)
         except BaseException:
-            # What was not built can be mended and built again.
+            # What was not built can be fixed and built again.
             for component in self.components:
                 component._binding = None
             raise
@@ -176,7 +176,7 @@ class Builder:
         for name in self.apis or ():
             if name not in known:
                 raise BuildError(
-                    f"{self.roots[0].path}: apis names {name!r}, which is no API method."
+                    f"{self.roots[0].path}: apis names {name!r}, which is not an API method."
                     f"{suggestion(name, known)} API: {', '.join(sorted(known))}."
                 )
         for root in self.roots:

@@ -61,9 +61,7 @@ def check_given(
                     f"value to build with: {{'{parameter.name}': ...}}."
                 )
             if parameter.kind == SIZE and given is not None and not isinstance(given, int):
-                raise BuildError(
-                    f"{where}: `{parameter.name}` is a size; {given!r} is no whole number."
-                )
+                raise BuildError(f"{where}: `{parameter.name}` must be an integer, got {given!r}.")
 
 
 def check_like(site: Site, node: Call) -> None:
@@ -114,7 +112,7 @@ def is_dead(site: Site) -> bool:
 
 
 def unbuilt(pending: Sequence[Node], sites: Sequence[Site], dead: Sequence[Site]) -> BuildError:
-    """The error for a flow that came to rest too early."""
+    """The error for a build in which spaces stopped flowing too early."""
     stuck = [site for site in sites if not site.is_complete and site.is_called]
     circle = _circle(stuck, pending)
     if circle:
@@ -138,7 +136,7 @@ def unbuilt(pending: Sequence[Node], sites: Sequence[Site], dead: Sequence[Site]
                 "the component, or set must_be_complete=False on it if it may stay unconnected."
             )
     labels = ", ".join(sorted({node.label for node in pending})[:5])
-    return BuildError(f"the build came to rest before {labels} had its input spaces.")
+    return BuildError(f"the build stopped: the input spaces of {labels} are not known.")
 
 
 def _circle(stuck: Sequence[Site], pending: Sequence[Node]) -> tuple[Component, str, str] | None:

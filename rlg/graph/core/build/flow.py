@@ -132,7 +132,7 @@ def dims_of(node: Node) -> Dims:
 
 
 def split(where: str, arguments: dict[str, Any]) -> tuple[dict[Path, dict[str, Any]], Space | None]:
-    """One set of arguments per leaf; what is no container goes to every leaf."""
+    """One set of arguments per leaf; anything but a container goes to every leaf."""
     flat = {
         name: space.flatten()
         for name, space in arguments.items()
@@ -212,7 +212,7 @@ def item(node: Item) -> None:
             raise KeyError
         output.space = source[node.key]  # type: ignore[index]
     except (KeyError, SpaceError):
-        has = "it is no container"
+        has = "it is not a container"
         if isinstance(source, Dict):
             has = f"its keys are {', '.join(source.keys())}"
         elif isinstance(source, Tuple):
@@ -306,7 +306,7 @@ def _add_leading(where: str, box: Box, lead: str | int) -> Box:
 
 
 def cond(node: Cond, known: Known) -> bool:
-    """Feeds both branches, then compares what they give; False while one is not through."""
+    """Feeds both branches, then compares their outputs; False while one is not finished."""
     where = node.component.path_or_name
     if not node.purpose:
         node.purpose = "entered"
@@ -345,7 +345,7 @@ def cond(node: Cond, known: Known) -> bool:
 def inline(
     node: Inline, assembler: Assembler, known: Known, enqueue: Callable[[Graph], None]
 ) -> bool:
-    """Traces a split or folded API method for each leaf, then joins what the traces give."""
+    """Traces a split or folded API method for each leaf, then joins their outputs."""
     mark = node.method.mark
     arguments = argument_spaces(node)
     parts, template = split(node.label, arguments) if mark.split else ({(): arguments}, None)

@@ -1,4 +1,4 @@
-"""Dry runs: what a graph function gives, from nothing but the spaces that it takes.
+"""Dry runs: what a graph function returns, from nothing but the spaces that it takes.
 
 It runs twice on small zeros, with (batch, time) = (2, 3) and (5, 7): axes that change are ranks,
 the others are the value's shape. (6 to 35 is batch and time folded; a `Size` argument counts as
@@ -42,7 +42,7 @@ class Probe:
     """What a dry run showed."""
 
     outputs: tuple[Space, ...]
-    # Which rank of the outputs has the size of which `Size` argument; None if it is no known size.
+    # Which rank of the outputs has the size of which `Size` argument; None: of none of them.
     sizes: dict[str, str | None]
     draws: tuple[Draw, ...] = ()
     writes: int = 0
@@ -218,7 +218,7 @@ class Prober:
         values = () if count == 0 else (outputs,) if count == 1 else outputs
         if count == 0 and outputs is not None:
             raise BuildError(
-                f"{where}: it is annotated `-> None` but returned a value. Mend the annotation."
+                f"{where}: it is annotated `-> None` but returned a value. Fix the annotation."
             )
         if count > 1 and (not isinstance(outputs, tuple) or len(outputs) != count):
             got = f"{len(outputs)} values" if isinstance(outputs, tuple) else "one value"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Mode(Protocol):
-    """What components need of whoever takes their calls."""
+    """Interface of a call handler."""
 
     def call(
         self, component: Component, method: Method, args: tuple[Any, ...], kwargs: dict[str, Any]

@@ -39,7 +39,7 @@ class Ops(Protocol):
         """The size of the leading axis: an int where it is known, else an int64 scalar tensor."""
 
     def axis_size(self, x: Tensor, axis: int) -> Size:
-        """The size of any axis, as `batch_size` gives it."""
+        """The size of any axis, as `batch_size` returns it."""
 
     # -- making and reshaping ---------------------------------------------------------------------
     def constant(self, value: Any, dtype: str) -> Tensor: ...
@@ -196,7 +196,7 @@ class Ops(Protocol):
     ) -> Tensor:
         """Leaves (|errors| + epsilon)^alpha, float64 [B]; `largest` |errors| + epsilon is kept.
 
-        An error that is no finite number counts as the largest so far.
+        An error that is not finite counts as the largest so far.
         """
 
     def priority_set(
