@@ -68,8 +68,7 @@ def _converted(where: str, name: str, space: Box, dtype: np.dtype[Any], value: A
         if not fits:
             raise ExecutionError(
                 f"{where}: `{name}` is {array.dtype}, but it takes {dtype}. Convert it first, as "
-                "in "
-                f"{name}.astype('{dtype}')."
+                f"in {name}.astype('{dtype}')."
             )
         array = array.astype(dtype)
     return array

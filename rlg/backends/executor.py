@@ -109,6 +109,8 @@ class GraphExecutor(VariableAccess):
     # -- execution --------------------------------------------------------------------------------
     def execute(self, api: Any, *args: Any, **kwargs: Any) -> Any:
         """Runs an API method by name, or a list of (name, args...) as one plan."""
+        # This is what acting pays for every step: the common calls are found by name or by name
+        # and static arguments, without binding arguments to a signature.
         direct = self._direct.get(api) if type(api) is str else None
         if direct is not None and not kwargs and len(args) == direct[0]:
             return direct[1](*args)

@@ -74,15 +74,14 @@ class Assembler:
             name = getattr(getattr(body, "method", body), "name", "scan")
             raise AssemblyError(
                 f"{component.path_or_name}.{name}: a scan runs over the leading axis of `xs`, and "
-                "they "
-                "hold no record. Pass at least one, such as the steps to count."
+                "they hold no record. Pass at least one, such as the steps to count."
             )
         inner = self._body(component, body, {"carry": carry, "x": xs})
         if not isinstance(inner.outputs, tuple) or len(inner.outputs) != 2:
             raise AssemblyError(
                 f"{inner.component.path_or_name}.{inner.name}: the body of a scan returns (carry, "
-                "y), "
-                f"this one returned {_describe(inner.outputs)}. Return `carry, None` if nothing is "
+                "y), this one returned "
+                f"{_describe(inner.outputs)}. Return `carry, None` if nothing is "
                 "stacked."
             )
         after, ys = inner.outputs
@@ -108,8 +107,7 @@ class Assembler:
         if not isinstance(predicate, Record):
             raise AssemblyError(
                 f"{component.path_or_name}: the predicate of a cond is {predicate!r}, a Python "
-                "value. "
-                "Use a plain `if` on static values."
+                "value. Use a plain `if` on static values."
             )
         bodies = tuple(
             self._body(component, body, dict(enumerate(args))) for body in (when_true, when_false)
@@ -183,8 +181,8 @@ class Assembler:
         except Exception as error:
             raise AssemblyError(
                 f"{component.path_or_name}.{method.name}: {type(error).__name__} while its calls "
-                "were "
-                f"traced: {error}. An API method only connects calls of API methods and of its own "
+                "were traced: "
+                f"{error}. An API method only connects calls of API methods and of its own "
                 "graph functions."
             ) from error
         finally:
@@ -207,8 +205,7 @@ class Assembler:
             name = getattr(body, "__name__", repr(body))
             raise AssemblyError(
                 f"{component.path_or_name}: {name} is the body of a scan or cond, but no API "
-                "method. "
-                "Pass a method marked @api, such as self.step."
+                "method. Pass a method marked @api, such as self.step."
             )
         graph = Graph(body.method.name, body.component, is_region=True)
         graph.in_no_gradient = self._graph.in_no_gradient
@@ -236,9 +233,8 @@ class Assembler:
                 if is_static:
                     raise AssemblyError(
                         f"{where}: `{parameter.name}` is static, its value must be known when the "
-                        "plan is "
-                        "made, but the call passes a record. Pass a Python value, or annotate it "
-                        "Tensor."
+                        "plan is made, but the call passes a record. Pass a Python value, or "
+                        "annotate it Tensor."
                     )
                 if record.graph is not self._graph:
                     raise AssemblyError(
@@ -250,8 +246,7 @@ def _other_trace(component: Component, method: Method, what: str, record: Record
     return (
         f"{component.path_or_name}.{method.name}: {what} is a record of "
         f"{record.graph.component.path_or_name}.{record.graph.name}, another trace. Hand it in as "
-        "an "
-        "argument instead of keeping it on the component."
+        "an argument instead of keeping it on the component."
     )
 
 

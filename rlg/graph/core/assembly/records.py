@@ -79,8 +79,7 @@ def _forbid(name: str) -> Any:
 
 for _name in (
     "add radd sub rsub mul rmul truediv rtruediv floordiv mod pow matmul neg abs lt le gt ge len "
-    "float int "
-    "and or invert eq ne contains rmod rpow rfloordiv rmatmul rand ror xor index"
+    "float int and or invert eq ne contains rmod rpow rfloordiv rmatmul rand ror xor index"
 ).split():
     setattr(Record, f"__{_name}__", _forbid(_name))
 

@@ -130,15 +130,13 @@ class Binding:
         if component._binding is not None:
             raise ComponentError(
                 f"{component.path_or_name}: it is part of a graph that is already built. Make a "
-                "new "
-                "component for each build."
+                "new component for each build."
             )
         backend, path = self.backend, component.path or ""
         if backend.name not in component.backends:
             raise BackendError(
                 f"{path}: {type(component).__name__} runs on {', '.join(component.backends)}, not "
-                "on "
-                f"{backend.name}. Choose one of its backends, or a component written against "
+                f"on {backend.name}. Choose one of its backends, or a component written against "
                 "self.ops."
             )
         component._binding = self

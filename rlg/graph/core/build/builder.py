@@ -321,6 +321,7 @@ class Builder:
         self._wake(site)
 
     def _visit(self, node: Node) -> None:
+        # One missing thing at a time: each wakes the node once, so no list is gone through again.
         missing = self._missing(node)
         if missing is not None:
             missing.waiters.append(node)

@@ -51,14 +51,12 @@ def check_given(
             if parameter.kind != TENSOR and isinstance(given, Space):
                 raise BuildError(
                     f"{where}: `{parameter.name}` is static, but a space is given for it, {given}. "
-                    "Give "
-                    "the value to build with, or nothing."
+                    "Give the value to build with, or nothing."
                 )
             if parameter.kind == STATIC and parameter.is_required and given is None:
                 raise BuildError(
                     f"{where}: `{parameter.name}` is static and has no default. Give it one, or "
-                    "give a "
-                    f"value to build with: {{'{parameter.name}': ...}}."
+                    f"give a value to build with: {{'{parameter.name}': ...}}."
                 )
             if parameter.kind == SIZE and given is not None and not isinstance(given, int):
                 raise BuildError(f"{where}: `{parameter.name}` must be an integer, got {given!r}.")
@@ -76,8 +74,7 @@ def check_like(site: Site, node: Call) -> None:
         if not given.like(known):
             raise BuildError(
                 f"{component.path}.{node.method.name}: `{name}` is {given}, but its variables were "
-                "made "
-                f"for {known}. Feed equal spaces, or use a second component (.copy()) for the "
+                f"made for {known}. Feed equal spaces, or use a second component (.copy()) for the "
                 "other one."
             )
 

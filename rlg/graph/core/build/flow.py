@@ -1,4 +1,10 @@
-"""How spaces pass each kind of node: calls, items, variables, regions."""
+"""How spaces pass each kind of node: calls, items, variables, regions.
+
+Beside its space each record has `dims`: where a plan finds the size of each rank. Random numbers
+are drawn outside of static graphs, before the call, so their sizes must come from its arguments.
+Nodes with bodies are visited twice: first to feed the bodies (`purpose` says so), and again when
+the bodies' outputs are known.
+"""
 
 from __future__ import annotations
 
@@ -75,6 +81,7 @@ def call(node: Call, prober: Prober) -> None:
         probe = node.probes[path] = prober.probe(node.component, node.method, folded)
         for index, space in enumerate(probe.outputs):
             found[index][path] = unfold(space, ranks) if ranks else space
+        # A rank that came from a `Size` argument has that argument's value; None: an unknown size.
         for rank, name in probe.sizes.items():
             sizes[rank] = None if name is None else node.arguments[name]
     if mark.spaces is not None and not mark.keeps_time:
@@ -146,8 +153,7 @@ def split(where: str, arguments: dict[str, Any]) -> tuple[dict[Path, dict[str, A
             raise BuildError(
                 f"{where}: it is split over the leaves of its inputs, but `{first}` has "
                 f"{_names(flat[first])} and `{other}` has {_names(flat[other])}. Feed containers "
-                "with "
-                "equal keys, or a single tensor, which goes to every leaf."
+                "with equal keys, or a single tensor, which goes to every leaf."
             )
     parts = {
         path: {name: flat[name][path] if name in flat else arguments[name] for name in arguments}
@@ -183,8 +189,7 @@ def fold(where: str, arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         (one, name), (other, another) = list(orders.items())[:2]
         raise BuildError(
             f"{where}: it folds time, but `{name}` is {one} and `{another}` is {other}. Bring all "
-            "inputs "
-            "into one order, batch or time first."
+            "inputs into one order, batch or time first."
         )
     if not orders:
         return "", arguments
@@ -246,6 +251,7 @@ def scan(node: Scan, known: Known) -> bool:
         for inner, outer in zip(leaves(xs), leaves(node.xs), strict=True):
             space = space_of(outer).map(lambda box: _drop_leading(where, box))
             dims = outer.dims if isinstance(outer, Record) else {}
+            # The leading rank is the loop's own: inside, a draw must not take its size for B's.
             known(inner, space, {rank: dim for rank, dim in dims.items() if rank in _ranks(space)})
     if _waits(node, body.outputs):
         return False
@@ -257,8 +263,7 @@ def scan(node: Scan, known: Known) -> bool:
         if not space_of(now).like(space_of(before)) or not same_ranks:
             raise BuildError(
                 f"{where}: the carry is {space_of(before)} going in and {space_of(now)} coming "
-                "out. A scan "
-                "needs equal spaces on both sides."
+                "out. A scan needs equal spaces on both sides."
             )
         record = next(outputs)
         record.space, record.dims = space_of(now), now.dims if isinstance(now, Record) else {}
@@ -319,8 +324,7 @@ def cond(node: Cond, known: Known) -> bool:
         ):
             raise BuildError(
                 f"{where}: the predicate of a cond is {predicate}; it must be one bool without "
-                "ranks. "
-                "For a choice per item use ops.where in a graph function."
+                "ranks. For a choice per item use ops.where in a graph function."
             )
         for body in node.bodies:
             for inner_tree, outer_tree in zip(body.inputs.values(), node.arguments, strict=True):

@@ -2,7 +2,11 @@
 
 It runs twice on small zeros, with (batch, time) = (2, 3) and (5, 7): axes that change are ranks,
 the others are the value's shape. (6 to 35 is batch and time folded; a `Size` argument counts as
-batch.)
+batch.) All these numbers are different, so a pair of sizes names its rank; a layer whose width
+happens to be 2 is still told from the batch, since the batch is 5 the second time.
+
+Why run the function instead of asking it: there is nothing to declare, so nothing can be declared
+wrongly, and its errors show in the build, with the spaces that caused them.
 """
 
 from __future__ import annotations
@@ -65,16 +69,14 @@ class Guard:
             raise AssemblyError(
                 f"{self._component.path}.{self._method.name}: a graph function called "
                 f"{component.path}.{method.name}, but only API methods call components. Call it in "
-                "an "
-                "API method and pass the result in."
+                "an API method and pass the result in."
             )
         return method.function(component, *args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
         raise AssemblyError(
             f"{self._component.path}.{self._method.name}: `self.{name}` belongs into API methods; "
-            "graph "
-            "functions use self.ops."
+            "graph functions use self.ops."
         )
 
 
@@ -89,6 +91,7 @@ class Prober:
 
     def probe(self, component: Component, method: Method, arguments: dict[str, Any]) -> Probe:
         """`arguments`: spaces for tensors, values for the others, None for absent ones."""
+        # Many calls of a graph are alike, such as all updates of one loss: each is run once.
         key = (id(component), method.name, *(_hashable(value) for value in arguments.values()))
         known = self._known.get(key)
         if known is None:
@@ -132,8 +135,7 @@ class Prober:
         if len(spaces) != count or not all(isinstance(space, Space) for space in spaces):
             raise BuildError(
                 f"{component.path}.{method.name}: it returns {count} values, but `spaces=` "
-                "declares "
-                f"{said!r}. Declare one Space for each, as a tuple if there are several."
+                f"declares {said!r}. Declare one Space for each, as a tuple if there are several."
             )
         return spaces
 
@@ -232,8 +234,7 @@ class Prober:
             if id(leaf) in owned:
                 raise BuildError(
                     f"{where}: it returns the variable {owned[id(leaf)]} itself, which later calls "
-                    "will "
-                    "change. Return self.ops.value_of(variable), a snapshot."
+                    "will change. Return self.ops.value_of(variable), a snapshot."
                 )
         return [_shape_tree(component.ops, value, where) for value in values]
 
@@ -303,8 +304,7 @@ def _shape_tree(ops: Any, value: Any, where: str) -> Any:
     except (TypeError, AttributeError):
         raise BuildError(
             f"{where}: it returned {value!r}, a {type(value).__name__}. Graph functions return "
-            "tensors, "
-            "or dicts and tuples of tensors."
+            "tensors, or dicts and tuples of tensors."
         ) from None
 
 
@@ -336,6 +336,8 @@ def _compare(
                 "only leading axes may. Move it to the front, or give it a fixed size."
             )
         dim = _dim(pair, names)
+        # A size that is none of the inputs' (a cut, a repetition) is a rank of its own all the
+        # same: the first that is free, with no size that draws could use.
         free = next((r for r in "BT" if r not in taken and r not in ranks), "B")
         rank = dim if dim in ("B", "T", "F") else free
         if rank != dim:

@@ -219,8 +219,8 @@ class Component:
         if self._mode is None:
             raise AssemblyError(
                 f"{self.path_or_name}: `{what}` works inside API methods while a graph is "
-                "assembled or "
-                "run. Build the component (ComponentTest or an executor) and call its API there."
+                "assembled or run. Build the component (ComponentTest or an executor) and call its "
+                "API there."
             )
         return self._mode
 
@@ -228,8 +228,7 @@ class Component:
         if self._binding is not None:
             raise ComponentError(
                 f"{self.path_or_name}: `{what}` comes before the build, and this component is "
-                "built. "
-                "Make a new component."
+                "built. Make a new component."
             )
 
 

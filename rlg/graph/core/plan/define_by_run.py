@@ -169,8 +169,8 @@ class Runner:
         if not isinstance(node, kind):
             raise ExecutionError(
                 f"define-by-run left the assembled graph: expected {node and node.label}. API "
-                "methods "
-                "must make the same calls every time; decide by configuration or static arguments."
+                "methods must make the same calls every time; decide by configuration or static "
+                "arguments."
             )
         return node
 

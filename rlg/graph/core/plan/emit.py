@@ -1,4 +1,9 @@
-"""Writes the source of a plan, node by node."""
+"""Writes the source of a plan, node by node.
+
+Why source and not closures: a plan that can be read explains itself (`rlg graph`, tracebacks, run
+folders), torch.compile and TensorFlow trace it like any function, and a call costs one Python
+frame for each graph function and none for what lies between them.
+"""
 
 from __future__ import annotations
 
@@ -60,6 +65,7 @@ class Emitter(DrawWriter):
                     while name in used:
                         name = f"{name}_{index}"
                     self.inputs.append((name, index, argument))
+        # In a plan without gradients the executor turns autograd off as a whole.
         self._gradient_nodes = {n for graph in graphs for n in needs_gradient(graph)}
         for index, graph in enumerate(graphs):
             # Here, since one graph may be called twice.
@@ -118,6 +124,7 @@ class Emitter(DrawWriter):
 
     @contextmanager
     def _autograd(self, node: Node) -> Iterator[None]:
+        """Without autograd where no gradient passes: recording costs about as much as computing."""
         context = self._lowering.no_grad
         wanted = bool(self._gradient_nodes) and (
             node.no_gradient or node not in self._gradient_nodes
@@ -149,6 +156,7 @@ class Emitter(DrawWriter):
         self._depth -= 1
 
     def _reopens(self, header: str) -> bool:
+        """Whether the block that was written last has this header, and can be written on."""
         indent = "    " * self._depth
         for line in reversed(self._lines):
             if line == header:
@@ -213,6 +221,8 @@ class Emitter(DrawWriter):
             unfolded = self._global("unfold", unfold_leaves)
             given = self._spaced(node.probes[path].outputs[index])
             self._line(f"{name} = {unfolded}({ops}, {name}, {like}{given})")
+        # TensorFlow differentiates whatever it traced, so constants are marked on their outputs;
+        # torch records nothing inside of `no_grad`, see `_autograd`.
         if node.no_gradient and self._lowering.cuts and self._gradient_nodes:
             cut = self._global("cut", cut_leaves)
             self._line(f"{name} = {cut}({ops}, {name})")
@@ -220,6 +230,7 @@ class Emitter(DrawWriter):
 
     def _arguments(self, node: Call, path: Path) -> tuple[list[str], str | None]:
         """The argument expressions for one leaf, folded if need be, and what to unfold by."""
+        # What is folded is unfolded by the sizes of an argument: they are known in every trace.
         like = None
         found = []
         spaces = argument_spaces(node)
@@ -241,6 +252,7 @@ class Emitter(DrawWriter):
                     given = f"{self._ops(node.component)}, {text}{self._spaced(space)}"
                     text = f"{self._global('fold', fold_leaves)}({given})"
             found.append(text)
+        # Absent arguments at the end are left out, as somebody who writes the call would.
         while (
             found and found[-1] == "None" and node.method.parameters[len(found) - 1].default is None
         ):
