@@ -139,6 +139,7 @@ COMPONENTS: dict[str, str] = {
     # algorithms
     "dqn": "algorithms.dqn:DQN",
     "recurrent_dqn": "algorithms.recurrent_dqn:RecurrentDQN",
+    "apex_dqn": "algorithms.apex:ApexDQN",
     "ppo": "algorithms.ppo:PPO",
     "recurrent_ppo": "algorithms.ppo:RecurrentPPO",
     "a2c": "algorithms.a2c:A2C",

@@ -258,7 +258,7 @@ class DQNAgent(Agent):
         if batch is None:
             loss, td_errors = self.executor.execute("update", self.batch_size, **numbers)
         else:
-            loss, td_errors = self.executor.execute("update_from", batch.records, **numbers)
+            loss, td_errors, _ = self.executor.execute("update_from", batch.records, **numbers)
         # By whole intervals: rounds of `train_freq` steps that don't divide them add no delay.
         interval = self.target_update_interval
         if clock.steps // interval > self._synced_at // interval:

@@ -198,6 +198,30 @@ PROOF: list[Golden] = [
         ],
     ),
     Golden(
+        "apex_dqn",
+        {
+            "type": "apex_dqn",
+            "policy": {"type": "q_policy", "network": MLP, "head": "dueling_head"},
+            "action_space": SEVERAL,
+            "memory": {"type": "prioritized_replay", "buffer_size": 8},
+            "n_step": 1,
+        },
+        {
+            "states": FEATURES,
+            "epsilon": FloatBox(0.0, 1.0),
+            "q_values": Box((2, 3), ranks="TB"),
+            "actions": BRANCHES.with_ranks("TB"),
+            "rewards": FloatBox(ranks="TB"),
+            "terminals": BoolBox(ranks="TB"),
+            "truncations": BoolBox(ranks="TB"),
+            "records": Dict({**RECORDS, "actions": BRANCHES}),
+            "weights": FloatBox(0.0, 1.0),
+            **RATES,
+            "get_actions.epsilon": EPSILON,
+        },
+        [("act", {}), ("act", {"explore": False}), ("prepare", {}), ("observe", {})],
+    ),
+    Golden(
         "dqn-windows",
         {
             "type": "dqn",

@@ -69,16 +69,19 @@ class DQN(Component):
         """Learns from `n` records of the memory; gives the loss and the TD errors."""
         if not self.is_prioritized:
             records, *_ = self.memory.sample(n)
-            return self.update_from(records, None, learning_rate)
+            loss, td_errors, _ = self.update_from(records, None, learning_rate)
+            return loss, td_errors
         records, keys, weights = self.memory.sample(n, beta)
-        loss, td_errors = self.update_from(records, weights, learning_rate)
-        # Priorities are plain TD errors: weights belong to the loss alone.
-        self.memory.update(keys, self.priorities(td_errors))
+        loss, td_errors, priorities = self.update_from(records, weights, learning_rate)
+        self.memory.update(keys, priorities)
         return loss, td_errors
 
     @api
     def update_from(self, records: Any, weights: Any = None, learning_rate: Any = None) -> Any:
-        """Learns from these records; gives the loss and the TD errors."""
+        """Learns from these records; returns the loss, TD errors and new priorities [B].
+
+        Priorities are plain TD errors: weights belong to the loss alone.
+        """
         q = self.policy.q_values(records["states"])
         with self.no_gradient():
             q_next_target = self.target_policy.q_values(records["next_states"])
@@ -99,7 +102,7 @@ class DQN(Component):
         self.summary("gradient_norm", norm)
         self.summary("q_values", q, "histogram")
         self.summary("td_errors", td_errors, "histogram")
-        return loss, td_errors
+        return loss, td_errors, self.priorities(td_errors)
 
     @graph_fn
     def priorities(self, td_errors: Tensor) -> Tensor:

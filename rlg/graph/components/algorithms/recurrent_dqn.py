@@ -41,7 +41,7 @@ class RecurrentDQN(DQN):
 
     @api
     def update_from(self, records: Any, weights: Any = None, learning_rate: Any = None) -> Any:
-        """Learns from these sequences; gives the loss and the TD errors."""
+        """Learns from these sequences; returns the loss, TD errors and new priorities [B]."""
         steps = self.unrolled(records)
         q = self.policy.q_values(steps["states"], steps["resets"])
         with self.no_gradient():
@@ -56,7 +56,8 @@ class RecurrentDQN(DQN):
         )
         loss, _ = self.loss.loss(td_errors, self.weighed(steps["masks"], weights))
         self.optimizer.step(loss, self.policy.variables(), learning_rate)
-        return loss, self.known(td_errors, steps["masks"])
+        td_errors = self.known(td_errors, steps["masks"])
+        return loss, td_errors, self.priorities(td_errors)
 
     @graph_fn
     def best(self, q_values: Tensor) -> Tensor:
