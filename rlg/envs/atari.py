@@ -20,6 +20,7 @@ from rlg.envs.layout import marks
 from rlg.envs.log import ActionLog
 from rlg.envs.vector import Step, VectorEnv
 from rlg.errors import EnvironmentFailure, SpecError
+from rlg.graph.limits import Decay, NonNegativeInt, PositiveInt
 from rlg.graph.spaces import Box
 
 ENLARGED = 4  # times, of pictures
@@ -52,20 +53,20 @@ class AtariEnv(VectorEnv):
     def __init__(
         self,
         name: str,
-        num_envs: int = 1,
+        num_envs: PositiveInt = 1,
         seed: int = 0,
         *,
-        max_episode_steps: int = 27_000,
-        frame_skip: int = 4,
-        frame_stack: int = 4,
-        image_size: int = 84,
-        noop_max: int = 30,
+        max_episode_steps: PositiveInt = 27_000,
+        frame_skip: PositiveInt = 4,
+        frame_stack: PositiveInt = 4,
+        image_size: PositiveInt = 84,
+        noop_max: NonNegativeInt = 30,
         episodic_life: bool = False,
         reward_clipping: bool = False,
-        repeat_action_probability: float = 0.0,
+        repeat_action_probability: Decay = 0.0,
         full_action_space: bool = False,
-        num_threads: int = 0,
-        steps_per_seed: int = 5_000,
+        num_threads: NonNegativeInt = 0,
+        steps_per_seed: NonNegativeInt = 5_000,
     ) -> None:
         options = {
             "max_episode_steps": max_episode_steps,

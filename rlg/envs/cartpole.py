@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from rlg.envs.actions import Actions
 from rlg.envs.episodes import Rows
 from rlg.envs.vector import Step, VectorEnv
+from rlg.graph.limits import PositiveInt
 from rlg.graph.spaces import from_gymnasium
 
 
@@ -25,9 +26,9 @@ class CartPoleEnv(VectorEnv):
     def __init__(
         self,
         name: str,
-        num_envs: int = 1,
+        num_envs: PositiveInt = 1,
         seed: int = 0,
-        max_episode_steps: int = 500,
+        max_episode_steps: PositiveInt = 500,
         sutton_barto_reward: bool = False,
     ) -> None:
         from gymnasium.envs.classic_control.cartpole import CartPoleVectorEnv

@@ -12,6 +12,7 @@ from rlg.envs.builtin import BUILTIN, register_builtin
 from rlg.envs.loop import missing_extra
 from rlg.envs.vector import VectorEnv
 from rlg.errors import EnvironmentFailure, RLGError, SpecError
+from rlg.graph.limits import PositiveInt
 from rlg.spelling import suggestion
 
 if TYPE_CHECKING:
@@ -57,7 +58,12 @@ _VECTOR_FROM = 8  # environments: with fewer, single ones are faster (20 against
 
 
 def make_env(
-    name: str, num_envs: int = 1, seed: int = 0, *, render_mode: str | None = None, **options: Any
+    name: str,
+    num_envs: PositiveInt = 1,
+    seed: int = 0,
+    *,
+    render_mode: str | None = None,
+    **options: Any,
 ) -> VectorEnv:
     """N environments by short name, name of an Atari game, or id of gymnasium.
 
@@ -113,13 +119,13 @@ def atari_games() -> dict[str, str]:
     return {game: f"ALE/{rom_id_to_name(game)}-v5" for game in games}
 
 
-def _atari(game: str, num_envs: int, seed: int, options: Mapping[str, Any]) -> VectorEnv:
+def _atari(game: str, num_envs: PositiveInt, seed: int, options: Mapping[str, Any]) -> VectorEnv:
     from rlg.envs.atari import AtariEnv
 
     return _checked(AtariEnv, game, num_envs, seed, options)
 
 
-def _loop(env_id: str, num_envs: int, seed: int, options: Mapping[str, Any]) -> VectorEnv:
+def _loop(env_id: str, num_envs: PositiveInt, seed: int, options: Mapping[str, Any]) -> VectorEnv:
     from rlg.envs.loop import LoopEnv
 
     short = next((name for name, known in SHORT_NAMES.items() if known == env_id), env_id)
@@ -131,7 +137,7 @@ def _loop(env_id: str, num_envs: int, seed: int, options: Mapping[str, Any]) -> 
 
 
 def _checked(
-    cls: type[VectorEnv], name: str, num_envs: int, seed: int, options: Mapping[str, Any]
+    cls: type[VectorEnv], name: str, num_envs: PositiveInt, seed: int, options: Mapping[str, Any]
 ) -> VectorEnv:
     """Constructs one of our own classes, or says which option it doesn't have."""
     known = list(inspect.signature(cls).parameters)[3:]

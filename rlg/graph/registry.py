@@ -17,6 +17,7 @@ import yaml
 
 from rlg.errors import SpecError
 from rlg.graph.core.component.component import Component
+from rlg.graph.limits import first_violation
 from rlg.spelling import suggestion
 
 _LIBRARY = "rlg.graph.components"
@@ -255,6 +256,9 @@ def _check(name: str, known: Mapping[str, inspect.Parameter], arguments: Mapping
             raise SpecError(
                 f"component {name!r} needs the argument {key!r}: {{type: {name}, {key}: ...}}."
             )
+    wrong = first_violation(arguments, {key: p.annotation for key, p in known.items()})
+    if wrong is not None:
+        raise SpecError(f"component {name!r}: {wrong}.")
 
 
 def _read(path: Path) -> Any:

@@ -150,8 +150,8 @@ def test_a_network_that_remembers_learns_what_others_can_not():
         ({"n_step": 2, "memory": "frame_replay"}, "n_step is 2, but frame_replay keeps single"),
         ({"network": LSTM, "memory": "frame_replay"}, "the network remembers, but frame_replay"),
         ({"network": LSTM, "n_step": 2}, "sequences of single steps. Give n_step 1"),
-        ({"n_step": 0}, "n_step is 0; give 1 or more"),
-        ({"sequence_length": 0}, "sequence_length is 0; give 1 or more"),
+        ({"n_step": 0}, "n_step must be at least 1, got 0"),
+        ({"sequence_length": 0}, "sequence_length must be at least 1, got 0"),
     ],
 )
 def test_parts_that_do_not_fit_are_refused_at_once(options, message):

@@ -12,13 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import yaml
 
 from rlg.api.config.groups import groups
-from rlg.api.config.keys import arguments_in
 from rlg.api.config.signatures import MISSING
+from rlg.api.config.validate import arguments_in
 
 # Where numbers below zero mean something.
 SIGNED = {"forget_bias", "mean_reward", "stop_at"}
@@ -103,6 +103,7 @@ def misspelt(name: str, dice: random.Random) -> str:
 
 def fits(value: Any, annotation: Any) -> bool:
     """Whether a value is of a type, as a person would read the signature."""
+    annotation = bare(annotation)
     origin, arguments = get_origin(annotation), get_args(annotation)
     if annotation is Any:
         return True
@@ -121,9 +122,14 @@ def fits(value: Any, annotation: Any) -> bool:
     return isinstance(value, kind)
 
 
+def bare(annotation: Any) -> Any:
+    """A type without its limits: those are what the tables above know."""
+    return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
+
+
 def is_number(annotation: Any) -> bool:
-    options = get_args(annotation) or (annotation,)
-    return bool({int, float} & set(options)) and not fits("nonsense", annotation)
+    options = {bare(option) for option in get_args(bare(annotation)) or (bare(annotation),)}
+    return bool({int, float} & options) and not fits("nonsense", annotation)
 
 
 def conf_files() -> list[str]:

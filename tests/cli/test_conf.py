@@ -9,10 +9,9 @@ import pytest
 
 from rlg.api.composing import compose
 from rlg.api.composing.command_line import CommandLine
-from rlg.api.config.backends import backend_arguments
 from rlg.api.config.groups import groups
-from rlg.api.config.keys import known_keys
-from rlg.api.config.validate import validate
+from rlg.api.config.sections import backend_arguments
+from rlg.api.config.validate import known_keys, validate
 
 CONF = Path(str(files("rlg.conf")))
 # Experiments are a link to a folder of their own, which `**` alone doesn't follow.

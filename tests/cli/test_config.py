@@ -10,7 +10,7 @@ import sys
 import pytest
 import yaml
 
-from rlg.api.config.backends import EXECUTORS, backend_arguments, executor_class
+from rlg.api.config.sections import EXECUTORS, backend_arguments, executor_class
 from rlg.api.config.signatures import arguments_of
 from rlg.api.inspection.arithmetic import Rounds
 from tests.cli.conftest import TINY
@@ -181,7 +181,6 @@ def test_the_memory_is_estimated_to_the_byte(rlg, words, bytes_each):
     ("words", "part"),
     [
         (["agent.learning_starts=60000"], "nothing will be learnt"),
-        (["memory.buffer_size=10"], "agent.batch_size=64"),
         (["agent.train_freq=100"], "an iteration has 96 steps"),
         (["agent.target_update_interval=60000"], "the target network stays"),
         (["agent.exploration_initial_eps=0.01"], "exploration grows"),
@@ -214,7 +213,7 @@ def test_a_run_folder_shows_its_configuration_with_changes(rlg, folder):
     ("words", "parts"),
     [
         (["agent.gama=1"], ["agent.gama", "Did you mean 'agent.gamma'?"]),
-        (["agent.gamma=7"], ["agent.gamma: it is 7.0"]),
+        (["agent.gamma=7"], ["agent.gamma: must be between 0 and 1, got 7.0"]),
         (["agent=dqnn"], ["Did you mean 'dqn'?"]),
         (["nowhere"], ["'nowhere'"]),
         (["seed=1,2"], ["seed=1,2", "several"]),

@@ -114,7 +114,7 @@ def test_a_test_needs_something_to_expect(rlg, folder):
         ("expected.mean_rewards=3", "Did you mean 'expected.mean_reward'?"),
         ("expected.mean_reward=high", "expected.mean_reward: 'high' is given"),
         ("expected.minutes=-1", "expected.minutes: it is -1.0; give a positive number."),
-        ("expected.total_timesteps=0", "expected.total_timesteps: it is 0; give 1 or more."),
+        ("expected.total_timesteps=0", "expected.total_timesteps: must be at least 1, got 0."),
         ("expected.seeds=3", "expected.seeds: 3 is given, but it takes a list"),
     ],
 )

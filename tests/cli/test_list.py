@@ -50,7 +50,7 @@ def test_a_group_shows_its_options_and_its_family_with_arguments(rlg):
     [
         ("components", ["memories", "adam", "learning_rate=0.001", "dqn_loss"]),
         ("networks", ["mlp", "units=[64, 64]"]),
-        ("dense", ["units", "a whole number; needed", "kernel_init"]),
+        ("dense", ["units", "an integer (at least 1); needed", "kernel_init"]),
         ("env", ["env=NAME", "CartPole-v1", "pong", "any id", "env=ID"]),
         ("environments", ["CartPole-v1"]),
         ("agents", ["dqn", "gamma=0.99", "target_update_interval"]),
@@ -88,7 +88,10 @@ def test_json_holds_the_same(rlg):
     found = json.loads(rlg("list", "optimizer", "--json").out)
     assert [section["title"] for section in found] == ["optimizer", "optimizers"]
     adam = next(entry for entry in found[1]["entries"] if entry["name"] == "adam")
-    assert adam["arguments"]["beta1"] == {"type": "a number", "default": 0.9}
+    assert adam["arguments"]["beta1"] == {
+        "type": "a number (at least 0 and below 1)",
+        "default": 0.9,
+    }
     assert json.loads(rlg("list", "env=cartpole", "--json").out)["name"] == "cartpole"
 
 

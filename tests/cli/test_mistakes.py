@@ -79,10 +79,14 @@ COMPOSITION = {
 
 # These compose; the run's own check refuses them. `test_validate.py` has more of their kind.
 VALUES = {
-    "seed=true": ["seed: true", "a whole number", "seed=0"],
-    "optimizer.learning_rate=fast": ["optimizer.learning_rate: 'fast'", "a number", "0.001"],
-    "agent.gamma=1.5": ["agent.gamma", "1.5", "from 0 to 1"],
-    "memory.buffer_size=-5": ["memory.buffer_size", "-5", "1 or more"],
+    "seed=true": ["seed: expected an integer, got true", "seed=0"],
+    "optimizer.learning_rate=fast": [
+        "optimizer.learning_rate: expected a number",
+        "got 'fast'",
+        "0.001",
+    ],
+    "agent.gamma=1.5": ["agent.gamma: must be between 0 and 1, got 1.5"],
+    "memory.buffer_size=-5": ["memory.buffer_size: must be at least 1, got -5"],
     "env.name=cartpol": ["env", "'cartpol'", "Did you mean 'cartpole'?"],
     "backend.type=numpy": ["backend.type", "can't train", "backend=torch"],
     "network.activation=rel": ["Did you mean 'relu'?"],
@@ -185,7 +189,7 @@ def test_the_traceback_is_there_for_those_who_ask(rlg, monkeypatch, words):
     result = rlg("train", "seed=x", *words)
     assert result.code == 2
     assert "Traceback" in result.err
-    assert result.err.splitlines()[-1].startswith("rlg: error: seed: 'x'")
+    assert result.err.splitlines()[-1].startswith("rlg: error: seed: expected an integer, got 'x'")
 
 
 def test_an_unexpected_error_is_one_line_too_and_exits_1(rlg, monkeypatch):
@@ -211,4 +215,7 @@ def test_a_folder_that_cannot_be_made_exits_1(rlg, folder):
 @pytest.mark.parametrize("line", ["train agent=dqnn", "train memory.buffer_size=-5"])
 def test_a_process_of_its_own_says_the_same(process, line):
     message = the_line(process(*line.split()))
-    assert "Did you mean 'dqn'?" in message or "memory.buffer_size: it is -5" in message
+    assert (
+        "Did you mean 'dqn'?" in message
+        or "memory.buffer_size: must be at least 1, got -5" in message
+    )

@@ -48,7 +48,8 @@ gymnasium.register("Rooms-v0", entry_point=Rooms)
     ],
 )
 def test_discrete_observations_train_without_being_asked(rlg, name, backend):
-    done = rlg("train", *TINY, f"env={name}", "env.max_episode_steps=20", f"backend={backend}")
+    words = [f"env={name}", "env.max_episode_steps=20", f"backend={backend}"]
+    done = rlg("train", *TINY, *words, "backend.threads=null")
     assert done.code == 0, done.err
     assert "done: 640 steps, 36 updates" in done.out
 

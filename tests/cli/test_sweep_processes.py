@@ -44,8 +44,8 @@ def test_workers_have_plugins_and_the_users_folder_and_report_their_failures(
     assert result.code == 1
     errors = [line for line in result.err.splitlines() if "rlg: error:" in line]
     assert sorted(errors[:-1]) == [
-        "rlg: error: job 1 (agent.gamma=7): agent.gamma: it is 7.0; it is from 0 to 1.",
-        "rlg: error: job 3 (agent.gamma=8): agent.gamma: it is 8.0; it is from 0 to 1.",
+        "rlg: error: job 1 (agent.gamma=7): agent.gamma: must be between 0 and 1, got 7.0.",
+        "rlg: error: job 3 (agent.gamma=8): agent.gamma: must be between 0 and 1, got 8.0.",
     ]
     assert errors[-1].startswith("rlg: error: 2 of 4 jobs failed: 1, 3.")
     assert "Traceback" not in result.err

@@ -12,7 +12,7 @@ def test_a_bad_value_fails_its_own_job_and_the_command_at_the_end(rlg, folder):
     assert result.code == 1
     errors = [line for line in result.err.splitlines() if line.startswith("rlg: error:")]
     assert errors == [
-        "rlg: error: job 1 (agent.gamma=7): agent.gamma: it is 7.0; it is from 0 to 1.",
+        "rlg: error: job 1 (agent.gamma=7): agent.gamma: must be between 0 and 1, got 7.0.",
         (
             "rlg: error: 1 of 4 jobs failed: 1. Their errors are above; rlg sweep s --resume runs "
             "them again."

@@ -10,27 +10,31 @@ import yaml
 from hydra import compose, initialize_config_module
 from omegaconf import DictConfig, OmegaConf
 
+from rlg.api.config.signatures import converted
 from rlg.api.config.validate import validate
-from rlg.api.config.values import converted
 from rlg.errors import SpecError
 
 # change of the packaged configuration -> what its error must say
 REFUSED = {
     # types
-    "seed=1.5": ["seed: 1.5", "a whole number"],
-    "total_timesteps=many": ["total_timesteps: 'many'", "total_timesteps=50000"],
-    "agent.double=maybe": ["agent.double: 'maybe'", "true or false"],
-    "network.units=64": ["network.units: 64", "a list", "network.units=[64,64]"],
-    "network.units=[64,wide]": ["network.units: [64, 'wide']", "a whole number"],
+    "seed=1.5": ["seed: expected an integer, got 1.5"],
+    "total_timesteps=many": ["total_timesteps: expected", "got 'many'", "total_timesteps=50000"],
+    "agent.double=maybe": ["agent.double: expected true or false, got 'maybe'"],
+    "network.units=64": ["network.units: expected a list", "got 64", "network.units=[64,64]"],
+    "network.units=[64,wide]": ["network.units: expected a list", "integer, got [64, 'wide']"],
     # ranges
-    "seed=-1": ["seed", "-1"],
-    "total_timesteps=0": ["total_timesteps", "1 or more"],
-    "agent.batch_size=0": ["agent.batch_size", "1 or more"],
-    "optimizer.learning_rate=0": ["optimizer.learning_rate", "positive"],
-    "env.num_envs=0": ["env.num_envs", "1 or more"],
-    "evaluation.episodes=0": ["evaluation.episodes", "1 or more"],
-    "checkpoint.keep=0": ["checkpoint.keep", "1 or more"],
-    "logger.interval=-1": ["logger.interval", "0 or more"],
+    "seed=-1": ["seed: must be at least 0, got -1"],
+    "total_timesteps=0": ["total_timesteps: must be at least 1, got 0"],
+    "agent.batch_size=0": ["agent.batch_size: must be at least 1, got 0"],
+    "optimizer.learning_rate=0": ["optimizer.learning_rate: must be positive, got 0"],
+    "env.num_envs=0": ["env.num_envs: must be at least 1, got 0"],
+    "evaluation.episodes=0": ["evaluation.episodes: must be at least 1, got 0"],
+    "checkpoint.keep=0": ["checkpoint.keep: must be at least 1, got 0"],
+    "logger.interval=-1": ["logger.interval: must be at least 0, got -1"],
+    "network.units=[64,0]": ["network.units: must be at least 1, got 0"],
+    "optimizer.learning_rate=.inf": ["optimizer.learning_rate: must be finite, got inf"],
+    "agent.batch_size=1000000": ["agent.batch_size: must be at most 50000, got 1000000"],
+    "memory.buffer_size=10": ["agent.batch_size: must be at most 10", "memory.buffer_size=10"],
     "network.units=[]": ["network", "no layers"],
     # names
     "optimizer.type=adm": ["optimizer.type", "Did you mean 'adam'?"],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
@@ -21,7 +21,15 @@ from rlg.graph.components.memories.prioritized import has_priorities
 from rlg.graph.components.networks.auto import for_observations
 from rlg.graph.components.schedules import make_schedule
 from rlg.graph.components.schedules.schedule import Schedule
-from rlg.graph.registry import make
+from rlg.graph.limits import (
+    Fraction,
+    PositiveFloat,
+    PositiveFraction,
+    PositiveInt,
+    Scheduled,
+    first_violation,
+)
+from rlg.graph.registry import make, parameters_of
 from rlg.graph.spaces import BoolBox, Box, FloatBox, Space
 
 # Environments named by `observe(env_id=...)` whose unfinished windows are kept, the latest ones.
@@ -51,24 +59,24 @@ class DQNAgent(Agent):
         network: Any,
         memory: Any = "replay",
         optimizer: Any = "adam",
-        total_timesteps: int = 50_000,
-        gamma: float = 0.99,
-        batch_size: int = 64,
-        learning_starts: int = 1_000,
-        train_freq: int = 4,
-        gradient_steps: int = 1,
-        target_update_interval: int = 500,
-        tau: float = 1.0,
+        total_timesteps: PositiveInt = 50_000,
+        gamma: Fraction = 0.99,
+        batch_size: PositiveInt = 64,
+        learning_starts: PositiveInt = 1_000,
+        train_freq: PositiveInt = 4,
+        gradient_steps: PositiveInt = 1,
+        target_update_interval: PositiveInt = 500,
+        tau: PositiveFraction = 1.0,
         double: bool = True,
         dueling: bool = True,
-        huber_delta: float | None = 1.0,
-        exploration_initial_eps: float = 1.0,
-        exploration_final_eps: float = 0.05,
-        exploration_fraction: float = 0.1,
-        exploration: Any = None,
-        n_step: int = 1,
-        final_beta: float = 1.0,
-        sequence_length: int = 20,
+        huber_delta: PositiveFloat | None = 1.0,
+        exploration_initial_eps: Fraction = 1.0,
+        exploration_final_eps: Fraction = 0.05,
+        exploration_fraction: Fraction = 0.1,
+        exploration: Annotated[Any, Scheduled(Fraction)] = None,
+        n_step: PositiveInt = 1,
+        final_beta: Fraction = 1.0,
+        sequence_length: PositiveInt = 20,
     ) -> None:
         super().__init__(observation_space, action_space, total_timesteps)
         self.network = for_observations(network, observation_space)
@@ -109,22 +117,10 @@ class DQNAgent(Agent):
                 f"agent dqn: it takes discrete actions, but the environment's are {box}. Use an "
                 "agent for continuous actions, or another environment."
             )
-        for name in (
-            "batch_size",
-            "train_freq",
-            "gradient_steps",
-            "learning_starts",
-            "target_update_interval",
-            "n_step",
-            "sequence_length",
-        ):
-            if getattr(self, name) < 1:
-                raise ComponentError(f"agent dqn: {name} is {getattr(self, name)}; give 1 or more.")
-        for name in ("exploration_initial_eps", "exploration_final_eps", "exploration_fraction"):
-            if not 0.0 <= getattr(self, name) <= 1.0:
-                raise ComponentError(
-                    f"agent dqn: {name} is {getattr(self, name)}; it is from 0 to 1."
-                )
+        limits = {name: p.annotation for name, p in parameters_of(type(self)).items()}
+        wrong = first_violation(vars(self), limits)
+        if wrong is not None:
+            raise ComponentError(f"agent dqn: {wrong}.")
         if self._keeps_frames and (self.n_step > 1 or self.is_recurrent):
             what = "the network remembers" if self.is_recurrent else f"n_step is {self.n_step}"
             raise ComponentError(

@@ -12,10 +12,12 @@ from rlg.api.agents.agent import Agent, BuildOptions
 from rlg.api.config.plugins import load_plugins
 from rlg.api.summaries import are_wanted
 from rlg.envs import VectorEnv, make_env
-from rlg.errors import SpecError
+from rlg.errors import ComponentError, SpecError
 from rlg.execution.engines import choose_loop
 from rlg.execution.roles import Role
 from rlg.graph.core.component.randomness import key_of
+from rlg.graph.limits import first_violation
+from rlg.graph.registry import parameters_of
 from rlg.graph.spaces import Space
 from rlg.spelling import suggestion
 
@@ -54,7 +56,11 @@ def make_agent(
 ) -> Agent:
     """An agent from its spec and the specs of its parts (network, memory, optimizer...)."""
     words = dict(spec)
-    cls = agent_class(words.pop("type"))
+    name = words.pop("type")
+    cls = agent_class(name)
+    wrong = first_violation(words, {key: p.annotation for key, p in parameters_of(cls).items()})
+    if wrong is not None:
+        raise ComponentError(f"agent {name}: {wrong}.")
     return cls(observation_space, action_space, **parts, **words)
 
 

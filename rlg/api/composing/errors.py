@@ -177,7 +177,7 @@ def _mistaken(key: str, config: DictConfig, words: CommandLine) -> str:
 
 
 def _known(section: str, content: Any) -> list[str]:
-    from rlg.api.config.keys import known_keys
+    from rlg.api.config.validate import known_keys
 
     plain: Any = OmegaConf.to_container(content, resolve=False)
     return known_keys(section, plain)

@@ -96,8 +96,7 @@ def _takes(config: DictConfig, key: str) -> bool:
     """Whether the section's constructor has this argument, or nobody can say before it is made."""
     from rlg.api.config.components import SETTINGS
     from rlg.api.config.environments import env_arguments
-    from rlg.api.config.keys import arguments_in
-    from rlg.api.config.validate import PARTS
+    from rlg.api.config.validate import PARTS, arguments_in
 
     section, _, last = key.rpartition(".")
     node = OmegaConf.select(config, section) if section else None

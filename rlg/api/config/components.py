@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rlg.api.config.names import check_name
-from rlg.api.config.schedules import check_schedules
-from rlg.api.config.signatures import Arguments, arguments_of, check_keys, checked
-from rlg.api.config.values import converted
+from rlg.api.config.signatures import Arguments, arguments_of, check_keys, checked, converted
 from rlg.errors import RLGError, SpecError
 from rlg.graph import registry
+from rlg.graph.limits import scheduled, violation
 from rlg.spelling import suggestion
 
 # What any component may be told besides its constructor's arguments.
 SETTINGS = ("scope", "device", "variable_device", "shared_scope")
+_TIMES = (0.0, 0.25, 0.5, 0.75, 1.0)  # of a run, whose time goes from 0 to 1
 
 
-def check_part(spec: Any, where: str) -> Any:
-    """The spec alone, without constructing anything."""
-    return _check(spec, where)
+def component_arguments(name: str) -> Arguments:
+    """The keys that a component of this registry name takes."""
+    return arguments_of(registry.component_class(name))
 
 
 def check_component(spec: Any, where: str) -> Any:
@@ -38,36 +37,18 @@ def check_component(spec: Any, where: str) -> Any:
     return result
 
 
-def component_arguments(name: str) -> Arguments:
-    """The keys that a component of this registry name takes."""
-    return arguments_of(registry.component_class(name))
-
-
 def _check(spec: Any, where: str) -> Any:
+    """The spec alone, without constructing anything."""
     if isinstance(spec, str):
         if spec.endswith((".yaml", ".yml", ".json")):
             return spec
         spec = {"type": spec}
     if not isinstance(spec, Mapping):
         raise SpecError(
-            f"{where}: {spec!r} is given, but a component is a section with `type`, such as "
-            "{type: mlp, units: [64, 64]}."
+            f"{where}: expected a section with `type`, such as {{type: mlp, units: [64, 64]}}, got "
+            f"{spec!r}."
         )
-    name = spec.get("type")
-    if not isinstance(name, str):
-        for key in spec if name is None else ():
-            if key != "type" and suggestion(str(key), ["type"]):
-                raise SpecError(f"{where}.{key}: there is no such key. Did you mean 'type'?")
-        given = f"{name!r} is given" if "type" in spec else "it is missing"
-        raise SpecError(
-            f"{where}.type: {given}, but it says which component this is. Write {where}.type=... "
-            f"with a name that `rlg list components` shows."
-        )
-    if name not in registry.names():
-        raise SpecError(
-            f"{where}.type: there is no component {name!r}.{suggestion(name, registry.names())} "
-            "`rlg list components` shows all."
-        )
+    name = _type_of(spec, where)
     arguments = component_arguments(name)
     words = {key: value for key, value in spec.items() if key != "type"}
     check_keys(words, ["type", *arguments, *SETTINGS], where, f"{where} (type {name})")
@@ -79,9 +60,28 @@ def _check(spec: Any, where: str) -> Any:
     nested = {key: _nested(value, f"{where}.{key}") for key, value in words.items()}
     result = checked(nested, arguments, where, f"{where} (type {name})")
     for key, value in result.items():
-        check_name(f"{where}.{key}", value)
-    check_schedules(result, where, _check)
+        _check_function(f"{where}.{key}", value)
+    check_schedules(result, arguments, where)
     return {"type": name, **result, **settings}
+
+
+def _type_of(spec: Mapping[str, Any], where: str) -> str:
+    name = spec.get("type")
+    if not isinstance(name, str):
+        for key in spec if name is None else ():
+            if key != "type" and suggestion(str(key), ["type"]):
+                raise SpecError(f"{where}.{key}: there is no such key. Did you mean 'type'?")
+        given = f"expected a component's name, got {name!r}" if "type" in spec else "missing"
+        raise SpecError(
+            f"{where}.type: {given}. Write {where}.type=... with a name that `rlg list components` "
+            "shows."
+        )
+    if name not in registry.names():
+        raise SpecError(
+            f"{where}.type: there is no component {name!r}.{suggestion(name, registry.names())} "
+            "`rlg list components` shows all."
+        )
+    return name
 
 
 def _check_inner(spec: Mapping[str, Any], where: str) -> None:
@@ -108,3 +108,61 @@ def _nested(value: Any, where: str) -> Any:
     if isinstance(value, Mapping) and value.get("type") in registry.names():
         return _check(value, where)
     return value
+
+
+# -- names of functions ----------------------------------------------------------------------------
+def _check_function(path: str, value: Any) -> None:
+    """Refuses activations and initializers that don't exist, which layers look up when built."""
+    key = path.rpartition(".")[2]
+    name = value.get("type") if isinstance(value, Mapping) else value
+    if not isinstance(name, str):
+        return
+    if key == "activation":
+        from rlg.graph.components.layers.activation import ACTIVATIONS
+
+        if name not in ACTIVATIONS:
+            raise SpecError(
+                f"{path}: there is no activation {name!r}.{suggestion(name, ACTIVATIONS)} "
+                f"Known: {', '.join(ACTIVATIONS)}."
+            )
+    elif key.endswith("_init"):
+        from rlg.graph.components.initializers import initializer
+
+        try:
+            initializer(value)
+        except SpecError as error:
+            raise SpecError(f"{path}: {error}") from error
+
+
+# -- schedules -------------------------------------------------------------------------------------
+def check_schedules(section: Mapping[str, Any], arguments: Arguments, where: str) -> None:
+    """Refuses schedules that can't be made, or whose values leave the limits of their argument."""
+    for key, value in section.items():
+        mark = scheduled(arguments[key].annotation) if key in arguments else None
+        if mark is None or value is None:
+            continue
+        path = f"{where}.{key}"
+        numbers = [value] if isinstance(value, (int, float)) else _values(path, value)
+        for number in numbers:
+            # Also where a constant would have to be positive, a decay may end at 0.
+            wrong = violation(number, mark.number) if number or number is value else None
+            if wrong is not None:
+                raise SpecError(f"{path}: {wrong}.")
+
+
+def _values(path: str, value: Any) -> list[float]:
+    from rlg.graph.components.schedules.factory import TYPES, make_schedule
+
+    name = value.get("type") if isinstance(value, Mapping) else None
+    if isinstance(value, Mapping) and name in TYPES:
+        _check({**value, "type": f"{name}_schedule"}, path)
+    try:
+        schedule = make_schedule(value)
+        return [schedule.at(time) for time in _TIMES]
+    except RLGError as error:
+        raise SpecError(f"{path}: {error}") from error
+    except Exception as error:
+        raise SpecError(
+            f"{path}: {value!r} is not a schedule ({type(error).__name__}: {error}). Write a "
+            "number, [[0,1.0],[0.5,0.1]] or {type: linear, initial: 1.0, final: 0.1, length: 0.5}."
+        ) from error

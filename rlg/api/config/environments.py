@@ -10,6 +10,7 @@ from rlg.api.config.signatures import Argument, Arguments, arguments_of, check_k
 from rlg.envs import VectorEnv, env_names, make_env
 from rlg.envs.registry import SHORT_NAMES
 from rlg.errors import EnvironmentFailure, SpecError
+from rlg.graph.limits import PositiveInt
 from rlg.graph.spaces import Space
 
 _OWN = ("name", "num_envs", "seed")
@@ -38,7 +39,7 @@ def check_env_keys(section: Mapping[str, Any]) -> dict[str, Any]:
     head = checked({k: section[k] for k in common if k in section}, common, "env", "env")
     name = head["name"]
     if not name:
-        raise SpecError("env.name: it is empty. Write for example env.name=cartpole.")
+        raise SpecError("env.name: empty. Write for example env=cartpole.")
     options, is_own = env_arguments(name)
     words = {key: value for key, value in section.items() if key not in common}
     if options is not None:
@@ -52,7 +53,7 @@ def arguments_of_function() -> Arguments:
     parameters = inspect.signature(make_env).parameters
     return {
         "name": Argument(str, parameters["name"].default),
-        "num_envs": Argument(int, parameters["num_envs"].default),
+        "num_envs": Argument(PositiveInt, parameters["num_envs"].default),
     }
 
 
@@ -93,7 +94,7 @@ def _of_gymnasium(name: str) -> Arguments | None:
     if not isinstance(cls, type):
         return None
     own: Arguments = {
-        "max_episode_steps": Argument(int, spec.max_episode_steps),
+        "max_episode_steps": Argument(PositiveInt, spec.max_episode_steps),
         "fresh_envs": Argument(bool, False),
     }
     known = arguments_of(cls)

@@ -1,12 +1,20 @@
-"""The sections that describe a run rather than a component, with their defaults."""
+"""The sections that describe a run rather than a component, with their defaults.
+
+The options of backends are written down here once more: their signatures could only be read after a
+framework was loaded, and a mistyped number should not take seconds to be refused.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from importlib import import_module
 from typing import Any, Literal
 
-from rlg.api.config.signatures import arguments_of, checked, mapping
+from rlg.api.config.signatures import Arguments, arguments_of, check_keys, checked, mapping
+from rlg.errors import BackendError, SpecError
+from rlg.graph.limits import NonNegativeInt, PositiveFloat, PositiveInt
+from rlg.spelling import suggestion
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +36,11 @@ class Logger:
     components name, and histograms (steps between them).
     """
 
-    interval: int = 2_500
+    interval: NonNegativeInt = 2_500
     tensorboard: bool = True
     graph: bool = True
     summaries: bool = False
-    histograms: int = 0
+    histograms: NonNegativeInt = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +50,8 @@ class Evaluation:
     A run whose mean reward reaches `stop_at` is done.
     """
 
-    interval: int = 10_000
-    episodes: int = 20
+    interval: NonNegativeInt = 10_000
+    episodes: PositiveInt = 20
     stop_at: float | None = None
 
 
@@ -54,8 +62,8 @@ class Checkpoint:
     `best` keeps the model of the best evaluation beside them.
     """
 
-    interval: int = 25_000
-    keep: int | None = 2
+    interval: NonNegativeInt = 25_000
+    keep: PositiveInt | None = 2
     memory: bool = True
     best: bool = True
 
@@ -69,9 +77,9 @@ class Expected:
     """
 
     mean_reward: float | None = None
-    total_timesteps: int | None = None
-    minutes: float | None = None
-    seeds: Sequence[int] = ()
+    total_timesteps: PositiveInt | None = None
+    minutes: PositiveFloat | None = None
+    seeds: Sequence[NonNegativeInt] = ()
     source: str | None = None
 
 
@@ -92,3 +100,115 @@ def check_section(name: str, given: Any) -> dict[str, Any]:
     section = mapping(given, name, f"{name}.{first}={arguments[first].default}")
     made = cls(**checked(section, arguments, name, name))
     return asdict(made)
+
+
+# -- backends --------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class _Common:
+    device: str | None = None
+    devices: Mapping[str, Any] | None = None
+    threads: PositiveInt | None = None
+    define_by_run: bool = False
+    summaries: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TorchOptions(_Common):
+    """What `TorchExecutor` takes."""
+
+    compile: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TFOptions(_Common):
+    """What `TFExecutor` takes, but for the mode: that is in the type."""
+
+    deterministic: bool = False
+
+
+EXECUTORS = {
+    "torch": "rlg.backends.torch.executor:TorchExecutor",
+    "tf": "rlg.backends.tf.executor:TFExecutor",
+    "tf-graph": "rlg.backends.tf.executor:TFExecutor",
+}
+OPTIONS: dict[str, type] = {"torch": TorchOptions, "tf": TFOptions, "tf-graph": TFOptions}
+
+
+def check_backend(section: Mapping[str, Any]) -> dict[str, Any]:
+    """The section, converted and complete; loads nothing."""
+    name = check_backend_type(section)
+    words = {key: value for key, value in section.items() if key != "type"}
+    arguments = backend_arguments(name)
+    check_keys(words, ["type", *arguments], "backend", f"backend {name}")
+    return {"type": name, **checked(words, arguments, "backend", f"backend {name}")}
+
+
+def check_backend_type(section: Mapping[str, Any]) -> str:
+    """The type alone."""
+    if section and "type" not in section:
+        raise SpecError(
+            f"backend.type: missing, but the other keys depend on it. Write backend.type=... "
+            f"with one of: {', '.join(EXECUTORS)}."
+        )
+    name = section.get("type", "torch")
+    if name == "numpy":
+        raise SpecError(
+            "backend.type: numpy computes forward only, it can't train. "
+            "Write backend=torch or backend=tf."
+        )
+    if not isinstance(name, str) or name not in EXECUTORS:
+        raise SpecError(
+            f"backend.type: there is no backend {name!r}.{suggestion(str(name), EXECUTORS)} "
+            f"Known: {', '.join(EXECUTORS)}."
+        )
+    return name
+
+
+def backend_arguments(name: str) -> Arguments:
+    """The keys of a backend's executor."""
+    return arguments_of(OPTIONS[name])
+
+
+def executor_class(name: str) -> type:
+    """The class behind a backend; loads its framework."""
+    module, _, attribute = EXECUTORS[name].partition(":")
+    try:
+        found: type = getattr(import_module(module), attribute)
+    except ImportError as error:
+        raise SpecError(
+            f"backend.type: {name} can't be loaded: {error}. See rlg doctor."
+        ) from error
+    return found
+
+
+def check_devices(section: Mapping[str, Any]) -> None:
+    """Loads the framework, and refuses places that this machine doesn't have."""
+    executor_class(section["type"])
+    places = {"device": section["device"]}
+    for path, place in (section["devices"] or {}).items():
+        parts = place if isinstance(place, Mapping) else {"": place}
+        places |= {f"devices.{path}{'.' if key else ''}{key}": v for key, v in parts.items()}
+    for key, device in places.items():
+        if device is not None:
+            _check_device(section["type"], f"backend.{key}", device)
+
+
+def _check_device(backend: str, key: str, device: Any) -> None:
+    if not isinstance(device, str):
+        raise SpecError(f"{key}: expected the name of a device, such as cpu, got {device!r}.")
+    try:
+        if backend == "torch":
+            import_module("rlg.backends.torch.devices").check(device)
+        else:
+            _check_tf(device)
+    except BackendError as error:
+        raise SpecError(f"{key}: {error}") from error
+
+
+def _check_tf(device: str) -> None:
+    """By physical devices: asking for logical ones would fix the threads of the process."""
+    tf: Any = import_module("tensorflow")
+    known = [d.name.removeprefix("/physical_device:") for d in tf.config.list_physical_devices()]
+    name = device.strip().upper().removeprefix("/").removeprefix("DEVICE:").replace("CUDA", "GPU")
+    if (name if ":" in name else f"{name}:0") not in known:
+        raise BackendError(f"no device {device!r} here; available: {', '.join(known)}.")

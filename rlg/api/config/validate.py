@@ -1,6 +1,6 @@
 """Checks a resolved configuration before anything is built.
 
-Every key is held against the signature that it ends up in, so a new component, agent or option is
+Every key is checked against the constructor it is passed to, so a new component, agent or option is
 known here as soon as it is written. Cheap checks come first; a framework is loaded at the end, once
 everything else is right.
 """
@@ -10,14 +10,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from rlg.api.agents.agent import Agent
 from rlg.api.agents.factory import agent_class, make_agent
-from rlg.api.config.backends import check_backend, check_devices
-from rlg.api.config.components import check_component, check_part
-from rlg.api.config.environments import check_env_keys, spaces_of
-from rlg.api.config.fitting import check_fit
+from rlg.api.config.components import check_component, check_schedules, component_arguments
+from rlg.api.config.environments import (
+    arguments_of_function,
+    check_env_keys,
+    env_arguments,
+    spaces_of,
+)
 from rlg.api.config.plugins import load_plugins
-from rlg.api.config.schedules import check_schedules
-from rlg.api.config.sections import SECTIONS, check_section
+from rlg.api.config.sections import (
+    OPTIONS,
+    SECTIONS,
+    backend_arguments,
+    check_backend,
+    check_devices,
+    check_section,
+)
 from rlg.api.config.signatures import (
     Argument,
     Arguments,
@@ -27,12 +37,13 @@ from rlg.api.config.signatures import (
     mapping,
 )
 from rlg.errors import RLGError, SpecError
-from rlg.graph.spaces import Space
+from rlg.graph.limits import NonNegativeInt, PositiveInt
+from rlg.graph.spaces import Box, Space
 
 TOP: Arguments = {
-    "seed": Argument(int, 0),
-    "total_timesteps": Argument(int, 50_000),
-    "schedule_timesteps": Argument(int | None, None),
+    "seed": Argument(NonNegativeInt, 0),
+    "total_timesteps": Argument(PositiveInt, 50_000),
+    "schedule_timesteps": Argument(PositiveInt | None, None),
     "plugins": Argument(list[str], []),
 }
 # Sections that are component specs and reach the agent's constructor.
@@ -60,10 +71,10 @@ def validate(config: Mapping[str, Any], *, loads_backend: bool = True) -> dict[s
     own = agent_class(agent["type"]).parts
     parts = {name: check_component(_part(config, agent, name), name) for name in own}
     observations, actions = spaces_of(env)
-    check_fit(parts["network"], env["name"], observations)
-    _try_agent(
-        {**agent, "total_timesteps": top["total_timesteps"]}, env, observations, actions, parts
-    )
+    _check_network(parts.get("network"), env["name"], observations)
+    timed = {**agent, "total_timesteps": top["total_timesteps"]}
+    made = _made(timed, env, observations, actions, parts)
+    _check_batch(agent, parts.get("memory"), made)
     if loads_backend:
         check_devices(backend)
     return {
@@ -79,16 +90,48 @@ def validate(config: Mapping[str, Any], *, loads_backend: bool = True) -> dict[s
     }
 
 
+# -- keys ------------------------------------------------------------------------------------------
+def known_keys(section: str, content: Mapping[str, Any]) -> list[str]:
+    """The keys of a section that is filled like this ("" is the top level); [] where unknown."""
+    if not section:
+        return list(KEYS)
+    try:
+        return list(arguments_in(section, content))
+    except RLGError:  # its type or name is unknown too
+        return []
+
+
+def arguments_in(section: str, content: Mapping[str, Any]) -> Arguments:
+    """The same with types and defaults; an unknown type or name is an error."""
+    name = str(content.get("name" if section == "env" else "type", ""))
+    if not section:
+        return TOP
+    if section in SECTIONS:
+        return arguments_of(SECTIONS[section])
+    if section == "env":
+        return {**arguments_of_function(), **(env_arguments(name)[0] or {})}
+    if section == "agent":
+        found = agent_arguments(name)
+    elif section == "backend":
+        found = backend_arguments(name) if name in OPTIONS else {}
+    elif section in PARTS or "." in section or "[" in section:
+        found = component_arguments(name)
+    else:
+        return {key: Argument() for key in content}
+    return {"type": Argument(str), **found}
+
+
 def agent_arguments(name: str) -> Arguments:
     """The keys of an agent, without its parts and what the environment says."""
     return arguments_of(agent_class(name), without=_GIVEN)
 
 
+# -- the agent and its parts -----------------------------------------------------------------------
 def _agent(config: Mapping[str, Any]) -> dict[str, Any]:
     section = mapping(_needed(config, "agent"), "agent", "agent.type=dqn")
     name = section.get("type")
     if not isinstance(name, str):
-        raise SpecError(f"agent.type: {name!r} is given, but it is a name. Write agent.type=dqn.")
+        raise SpecError(f"agent.type: expected a name, got {name!r}. Write agent.type=dqn.")
     try:
         arguments = agent_arguments(name)
     except SpecError as error:
@@ -97,24 +140,24 @@ def _agent(config: Mapping[str, Any]) -> dict[str, Any]:
     for part in PARTS:
         if part in words:
             raise SpecError(
-                f"agent.{part}: it is a section of its own. Write {part}=..., {part}.type=..."
+                f"agent.{part}: this is a section of its own. Write {part}=..., {part}.type=..."
             )
     check_keys(words, ["type", *arguments], "agent", f"agent {name}")
     result = checked(words, arguments, "agent", f"agent {name}")
-    check_schedules(result, "agent", check_part)
+    check_schedules(result, arguments, "agent")
     return {"type": name, **result}
 
 
-def _try_agent(
+def _made(
     spec: Mapping[str, Any],
     env: Mapping[str, Any],
     observations: Space,
     actions: Space,
     parts: Mapping[str, Any],
-) -> None:
+) -> Agent:
     """Constructs it, for what only the constructor can say; nothing is built."""
     try:
-        make_agent(spec, observations, actions, **parts)
+        return make_agent(spec, observations, actions, **parts)
     except RLGError as error:
         raise SpecError(f"agent={spec['type']} with env={env['name']}: {error}") from error
     except Exception as error:
@@ -130,9 +173,7 @@ def _part(config: Mapping[str, Any], agent: Mapping[str, Any], name: str) -> Any
         return config[name]
     known = arguments_of(agent_class(agent["type"]))
     default = known[name].default if name in known else None
-    if not isinstance(default, (str, Mapping)):
-        return _needed(config, name)
-    return default
+    return default if isinstance(default, (str, Mapping)) else _needed(config, name)
 
 
 def _needed(config: Mapping[str, Any], name: str) -> Any:
@@ -141,3 +182,37 @@ def _needed(config: Mapping[str, Any], name: str) -> Any:
             f"{name}: the section is missing. Choose an option of its group: {name}=..."
         )
     return config[name]
+
+
+# -- compatibility ---------------------------------------------------------------------------------
+def _check_network(network: Any, env: str, observations: Space) -> None:
+    """Refuses the common mistakes; what it doesn't know the build will say, by component."""
+    kind = network.get("type") if isinstance(network, dict) else None
+    axes = len(observations.shape) if isinstance(observations, Box) else None
+    if kind == "mlp" and axes == 3:
+        raise SpecError(
+            f"network, env: an mlp takes vectors, but the observations of {env} are images, "
+            f"{observations}. Write network=auto or network=nature_cnn, or choose another env."
+        )
+    if kind == "nature_cnn" and axes != 3:
+        raise SpecError(
+            f"network, env: nature_cnn takes images, but the observations of {env} are "
+            f"{observations}. Write network=mlp, or choose another env."
+        )
+
+
+def _check_batch(agent: Mapping[str, Any], memory: Any, made: Agent) -> None:
+    """Refuses a batch that the memory never holds; of a recurrent agent records are sequences."""
+    size = memory.get("buffer_size") if isinstance(memory, dict) else None
+    batch = agent.get("batch_size")
+    if size is None or batch is None:
+        return
+    is_recurrent = getattr(made, "is_recurrent", False)
+    length = agent.get("sequence_length", 1) if is_recurrent else 1
+    room = max(1, size // length)
+    if batch > room:
+        of = "sequences" if is_recurrent else "transitions"
+        raise SpecError(
+            f"agent.batch_size: must be at most {room}, got {batch}: memory.buffer_size={size} "
+            f"holds no more {of}. Choose a smaller batch or a larger memory."
+        )

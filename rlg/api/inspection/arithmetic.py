@@ -161,11 +161,6 @@ def _check_learning(found: Report, config: Mapping[str, Any], rounds: Rounds, sy
             f"agent.target_update_interval={agent['target_update_interval']} is longer than the "
             f"run of {total} steps: the target network stays as it began."
         )
-    if size is not None and size < agent["batch_size"]:
-        found.warnings.append(
-            f"memory.buffer_size={size} is smaller than agent.batch_size={agent['batch_size']}: "
-            "every batch repeats transitions."
-        )
     if size is not None and size < min(starts, total):
         found.warnings.append(
             f"memory.buffer_size={size} is smaller than agent.learning_starts={starts}: the first "

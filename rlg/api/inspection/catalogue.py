@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from rlg.api.config.groups import groups, option_file
-from rlg.api.config.signatures import MISSING, Arguments
-from rlg.api.config.values import describe, plain
+from rlg.api.config.signatures import MISSING, Arguments, describe, plain
 
 # Groups and their families of components, where the plural is not simply the same word.
 FAMILIES = {"memory": "memories", "policy": "policies", "loss": "losses", "agent": "algorithms"}
@@ -119,7 +118,7 @@ def agent_section() -> Section:
 
 def backend_section() -> Section:
     """The backends, with the keys of the section `backend`."""
-    from rlg.api.config.backends import EXECUTORS, backend_arguments
+    from rlg.api.config.sections import EXECUTORS, backend_arguments
 
     lines = {
         "torch": "PyTorch, define-by-run or compiled.",
@@ -152,7 +151,7 @@ def shown(arguments: Arguments) -> dict[str, dict[str, Any]]:
     """Arguments in plain values: their type in words, and the default unless they are needed."""
     found: dict[str, dict[str, Any]] = {}
     for name, argument in arguments.items():
-        found[name] = {"type": describe(argument.annotation)}
+        found[name] = {"type": describe(argument.annotation, limits=True)}
         if argument.default is not MISSING:
             found[name]["default"] = _plain(argument.default)
     return found

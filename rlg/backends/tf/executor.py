@@ -24,6 +24,7 @@ from rlg.backends.tf.ops import TFOps
 from rlg.errors import BackendError, ExecutionError
 from rlg.graph.core.component.randomness import dtype_of_kind
 from rlg.graph.core.plan.plan import Plan
+from rlg.graph.limits import PositiveInt
 from rlg.graph.spaces import flatten, unflatten
 
 MODES = ("function", "graph")
@@ -40,7 +41,7 @@ class TFExecutor(GraphExecutor):
         self,
         *,
         mode: str = "function",
-        threads: int | None = None,
+        threads: PositiveInt | None = None,
         deterministic: bool = False,
         target: str = "",
         owner: bool = True,

@@ -23,6 +23,7 @@ from rlg.backends.torch.ops import TorchOps
 from rlg.graph.core.assembly.records import Graph
 from rlg.graph.core.plan.define_by_run import Runner
 from rlg.graph.core.plan.plan import Plan
+from rlg.graph.limits import PositiveInt
 
 # The guard that torch.inference_mode() wraps in three more Python calls (0.8 us against 1.9).
 _inference = torch._C._InferenceMode
@@ -36,7 +37,7 @@ class TorchExecutor(GraphExecutor):
     default_device = "cpu"
 
     def __init__(
-        self, *, compile: bool = False, threads: int | None = None, **options: Any
+        self, *, compile: bool = False, threads: PositiveInt | None = None, **options: Any
     ) -> None:
         super().__init__(**options)
         self.compile = compile

@@ -16,8 +16,7 @@ from rlg.api.config.components import SETTINGS as OF_ANY
 from rlg.api.config.components import component_arguments
 from rlg.api.config.environments import check_env
 from rlg.api.config.plugins import load_plugins
-from rlg.api.config.signatures import MISSING, Argument, check_keys, checked
-from rlg.api.config.values import converted
+from rlg.api.config.signatures import MISSING, Argument, check_keys, checked, converted
 from rlg.cli.component.names import ANY_KIND, Named, find
 from rlg.cli.component.spaces import check_size, fitting, given_spaces
 from rlg.errors import RLGError, SpecError
@@ -139,10 +138,10 @@ def _checked_settings(config: Mapping[str, Any]) -> dict[str, Any]:
     found = checked(given, SETTINGS, "", "test-component")
     for name in ("batch", "time"):
         if found[name] < 1:
-            raise SpecError(f"{name}: it is {found[name]}; give 1 or more.")
+            raise SpecError(f"{name}: must be at least 1, got {found[name]}.")
     if found["seed"] < 0 or not found["tolerance"] >= 0:
         name = "seed" if found["seed"] < 0 else "tolerance"
-        raise SpecError(f"{name}: it is {found[name]}; give 0 or more.")
+        raise SpecError(f"{name}: must be at least 0, got {found[name]}.")
     return found
 
 

@@ -11,6 +11,7 @@ from rlg.graph.components.initializers import TORCH, recommend
 from rlg.graph.components.memories.prioritized import has_priorities
 from rlg.graph.components.memories.transitions import NStepTransitions
 from rlg.graph.components.networks.stack import accepted
+from rlg.graph.limits import PositiveFraction, PositiveInt
 from rlg.graph.registry import make
 
 
@@ -32,8 +33,8 @@ class DQN(Component):
         loss: Any = "dqn_loss",
         optimizer: Any = "adam",
         exploration: Any = "epsilon_greedy",
-        tau: float = 1.0,
-        n_step: int = 1,
+        tau: PositiveFraction = 1.0,
+        n_step: PositiveInt = 1,
     ) -> None:
         self.action_space = discrete("DQN", action_space)
         self.policy = make(policy, action_space=self.action_space)

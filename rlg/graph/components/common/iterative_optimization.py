@@ -7,6 +7,7 @@ from typing import Any
 from rlg.errors import SpaceError
 from rlg.graph import Component, Tensor, api, graph_fn
 from rlg.graph.components.common.minibatches import Minibatches
+from rlg.graph.limits import PositiveInt
 from rlg.graph.registry import make
 from rlg.graph.spaces import Space, map_leaves, path_name
 
@@ -20,7 +21,7 @@ class IterativeOptimization(Component):
     `n_epochs` times and cut as Minibatches says. Gives the means of the outputs over all updates.
     """
 
-    def __init__(self, learner: Any, n_epochs: int = 10, batch_size: int = 64) -> None:
+    def __init__(self, learner: Any, n_epochs: int = 10, batch_size: PositiveInt = 64) -> None:
         self.learner = make(learner)
         self.n_epochs = n_epochs
         self.batch_size = batch_size

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rlg.errors import ComponentError, SpaceError
 from rlg.graph import Component, Tensor, api, graph_fn
+from rlg.graph.limits import PositiveFraction
 from rlg.graph.spaces import Dict, Space
 
 
@@ -14,7 +15,7 @@ class TargetSync(Component):
     target = tau * source + (1 - tau) * target, Lillicrap et al. (2016).
     """
 
-    def __init__(self, tau: float = 1.0) -> None:
+    def __init__(self, tau: PositiveFraction = 1.0) -> None:
         self.tau = tau
 
     def create_variables(self, *, source: Space, target: Space) -> None:

@@ -8,6 +8,7 @@ from rlg.graph import Component, Tensor, api, graph_fn
 from rlg.graph.components.actions import discrete, num_choices
 from rlg.graph.components.layers.dense import Dense
 from rlg.graph.components.networks.stack import Stack
+from rlg.graph.limits import PositiveInt
 
 
 class DuelingHead(Component):
@@ -18,7 +19,7 @@ class DuelingHead(Component):
     """
 
     def __init__(
-        self, action_space: Any, units: int | None = None, activation: str = "relu"
+        self, action_space: Any, units: PositiveInt | None = None, activation: str = "relu"
     ) -> None:
         self.action_space = discrete("DuelingHead", action_space)
         self.units = units

@@ -8,6 +8,7 @@ from rlg.graph import Component, Tensor, api, graph_fn
 from rlg.graph.components.initializers import InitializerSpec
 from rlg.graph.components.layers.dense import Dense
 from rlg.graph.components.networks.stack import Stack
+from rlg.graph.limits import PositiveInt
 
 
 class ValueHead(Component):
@@ -18,7 +19,7 @@ class ValueHead(Component):
 
     def __init__(
         self,
-        units: int | None = None,
+        units: PositiveInt | None = None,
         activation: str = "relu",
         kernel_init: InitializerSpec | None = None,
     ) -> None:

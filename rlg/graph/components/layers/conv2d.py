@@ -9,6 +9,7 @@ from rlg.errors import ComponentError, SpaceError
 from rlg.graph import Tensor, api, graph_fn
 from rlg.graph.components.initializers import Initialized, InitializerSpec
 from rlg.graph.components.layers.activation import activation_of
+from rlg.graph.limits import PositiveInt
 from rlg.graph.spaces import Box, Space
 
 PADDINGS = ("valid", "same")
@@ -23,7 +24,7 @@ class Conv2D(Initialized):
 
     def __init__(
         self,
-        filters: int,
+        filters: PositiveInt,
         kernel_size: int | Sequence[int],
         stride: int | Sequence[int] = 1,
         padding: str = "valid",

@@ -6,6 +6,7 @@ from rlg.errors import ComponentError, SpaceError
 from rlg.graph import Tensor, api, graph_fn
 from rlg.graph.components.initializers import Initialized, InitializerSpec
 from rlg.graph.components.layers.activation import activation_of
+from rlg.graph.limits import PositiveInt
 from rlg.graph.spaces import Box, Space
 
 
@@ -17,7 +18,7 @@ class Dense(Initialized):
 
     def __init__(
         self,
-        units: int,
+        units: PositiveInt,
         activation: str | None = None,
         bias: bool = True,
         kernel_init: InitializerSpec | None = None,

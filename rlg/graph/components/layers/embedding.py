@@ -5,6 +5,7 @@ from __future__ import annotations
 from rlg.errors import ComponentError, SpaceError
 from rlg.graph import Component, Tensor, api, graph_fn
 from rlg.graph.components.initializers import InitializerSpec, initializer
+from rlg.graph.limits import PositiveInt
 from rlg.graph.spaces import Box, Space
 
 
@@ -17,8 +18,8 @@ class Embedding(Component):
 
     def __init__(
         self,
-        embedding_dim: int,
-        num_embeddings: int | None = None,
+        embedding_dim: PositiveInt,
+        num_embeddings: PositiveInt | None = None,
         kernel_init: InitializerSpec = "glorot_uniform",
     ) -> None:
         self.embedding_dim = embedding_dim

@@ -6,6 +6,7 @@ import numpy as np
 
 from rlg.errors import ComponentError, SpaceError
 from rlg.graph import Component, Tensor, api, graph_fn
+from rlg.graph.limits import NonNegativeFloat, PositiveFloat
 from rlg.graph.spaces import Box, Space
 
 
@@ -15,7 +16,7 @@ class LayerNorm(Component):
     Ba et al., "Layer Normalization" (2016). inputs: float32 [..., F], any ranks; outputs: the same.
     """
 
-    def __init__(self, epsilon: float = 1e-5) -> None:
+    def __init__(self, epsilon: PositiveFloat = 1e-5) -> None:
         self.epsilon = epsilon
 
     def create_variables(self, *, inputs: Space) -> None:
@@ -42,7 +43,11 @@ class LocalResponseNorm(Component):
     """
 
     def __init__(
-        self, depth_radius: int = 5, bias: float = 1.0, alpha: float = 1.0, beta: float = 0.5
+        self,
+        depth_radius: int = 5,
+        bias: float = 1.0,
+        alpha: NonNegativeFloat = 1.0,
+        beta: NonNegativeFloat = 0.5,
     ) -> None:
         self.depth_radius = depth_radius
         self.bias = bias

@@ -14,6 +14,7 @@ import numpy as np
 from rlg.errors import ComponentError, SpaceError
 from rlg.graph import Tensor, api, graph_fn
 from rlg.graph.components.initializers import Initialized, InitializerSpec
+from rlg.graph.limits import FiniteFloat, PositiveInt
 from rlg.graph.spaces import Box, Dict, Space
 
 
@@ -31,7 +32,7 @@ class Recurrent(Initialized):
 
     def __init__(
         self,
-        units: int,
+        units: PositiveInt,
         kernel_init: InitializerSpec | None = None,
         bias_init: InitializerSpec | None = None,
     ) -> None:
@@ -154,8 +155,8 @@ class LSTMLayer(Recurrent):
 
     def __init__(
         self,
-        units: int,
-        forget_bias: float = 1.0,
+        units: PositiveInt,
+        forget_bias: FiniteFloat = 1.0,
         kernel_init: InitializerSpec | None = None,
         bias_init: InitializerSpec | None = None,
     ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rlg.errors import ComponentError, SpaceError
 from rlg.graph import Component, Tensor, api, graph_fn
+from rlg.graph.limits import Fraction, PositiveFloat, PositiveInt
 from rlg.graph.spaces import Box, Space, flatten, map_leaves
 
 
@@ -20,10 +21,10 @@ class DQNLoss(Component):
 
     def __init__(
         self,
-        gamma: float = 0.99,
-        n_step: int = 1,
+        gamma: Fraction = 0.99,
+        n_step: PositiveInt = 1,
         double: bool = True,
-        huber_delta: float | None = None,
+        huber_delta: PositiveFloat | None = None,
     ) -> None:
         self.gamma = gamma
         self.n_step = n_step

@@ -6,6 +6,7 @@ from rlg.errors import ComponentError
 from rlg.graph import Tensor, api, graph_fn
 from rlg.graph.components.losses.items import ItemLoss
 from rlg.graph.components.returns.vtrace import VTrace
+from rlg.graph.limits import Fraction
 from rlg.graph.spaces import Space
 
 
@@ -20,7 +21,7 @@ class IMPALALoss(ItemLoss):
 
     def __init__(
         self,
-        gamma: float = 0.99,
+        gamma: Fraction = 0.99,
         vf_coef: float = 0.5,
         ent_coef: float = 0.00025,
         reward_clip: float | None = 1.0,

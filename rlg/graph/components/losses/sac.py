@@ -5,6 +5,7 @@ from __future__ import annotations
 from rlg.errors import ComponentError, SpaceError
 from rlg.graph import Tensor, api, graph_fn
 from rlg.graph.components.losses.items import ItemLoss
+from rlg.graph.limits import Fraction
 from rlg.graph.spaces import Box, Space, Tuple
 
 
@@ -17,7 +18,7 @@ class SACLoss(ItemLoss):
     Temperature. The target and alpha are constants for gradients.
     """
 
-    def __init__(self, gamma: float = 0.99) -> None:
+    def __init__(self, gamma: Fraction = 0.99) -> None:
         self.gamma = gamma
 
     def create_variables(

@@ -12,6 +12,7 @@ import numpy as np
 
 from rlg.errors import BuildError, ComponentError, SpaceError
 from rlg.graph import Component, Tensor, api, graph_fn
+from rlg.graph.limits import PositiveInt
 from rlg.graph.spaces import Space, path_name, unflatten
 
 
@@ -38,7 +39,7 @@ class Columns(Component):
     # Names of variables and sub-components, which columns can't have.
     counters: ClassVar[tuple[str, ...]] = ("index", "size")
 
-    def __init__(self, buffer_size: int = 100_000) -> None:
+    def __init__(self, buffer_size: PositiveInt = 100_000) -> None:
         self.buffer_size = buffer_size
 
     def create_variables(self, *, records: Space) -> None:

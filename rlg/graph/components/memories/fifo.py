@@ -11,6 +11,7 @@ import numpy as np
 from rlg.errors import ComponentError, ExecutionError
 from rlg.graph import Size, Tensor, api, host_fn
 from rlg.graph.components.memories.columns import Columns
+from rlg.graph.limits import PositiveInt
 from rlg.graph.spaces import IntBox, Space, flatten, unflatten
 
 
@@ -23,7 +24,7 @@ class FIFOQueue(Columns):
 
     on_host = True
 
-    def __init__(self, buffer_size: int = 1000, timeout: float | None = 60.0) -> None:
+    def __init__(self, buffer_size: PositiveInt = 1000, timeout: float | None = 60.0) -> None:
         super().__init__(buffer_size)
         self.timeout = timeout
 

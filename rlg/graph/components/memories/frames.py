@@ -17,6 +17,7 @@ from rlg.graph import Size, Tensor, api, graph_fn
 from rlg.graph.components.memories.columns import bytes_of, check_free, weighted_spaces
 from rlg.graph.components.memories.prioritized import Prioritized
 from rlg.graph.components.memories.priority_tree import PriorityTree
+from rlg.graph.limits import Fraction, PositiveFloat, PositiveInt
 from rlg.graph.spaces import Box, Dict, Space
 
 STACKS = ("states", "next_states")
@@ -34,11 +35,11 @@ class FrameReplay(Prioritized):
 
     def __init__(
         self,
-        buffer_size: int = 100_000,
-        num_envs: int = 1,
-        alpha: float = 0.6,
-        beta: float = 0.4,
-        epsilon: float = 1e-6,
+        buffer_size: PositiveInt = 100_000,
+        num_envs: PositiveInt = 1,
+        alpha: Fraction = 0.6,
+        beta: Fraction = 0.4,
+        epsilon: PositiveFloat = 1e-6,
     ) -> None:
         self.buffer_size = buffer_size
         self.num_envs = num_envs

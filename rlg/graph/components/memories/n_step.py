@@ -5,6 +5,7 @@ from __future__ import annotations
 from rlg.errors import ComponentError, SpaceError
 from rlg.graph import Tensor, api, graph_fn
 from rlg.graph.components.returns.sequences import Sequences
+from rlg.graph.limits import Fraction, PositiveInt
 from rlg.graph.spaces import Space
 
 
@@ -20,7 +21,7 @@ class NStep(Sequences):
 
     on_host = True
 
-    def __init__(self, n_step: int = 3, gamma: float = 0.99) -> None:
+    def __init__(self, n_step: PositiveInt = 3, gamma: Fraction = 0.99) -> None:
         self.n_step = n_step
         self.gamma = gamma
 

@@ -8,6 +8,7 @@ from rlg.errors import ComponentError
 from rlg.graph import Component, Size, Tensor, api, graph_fn
 from rlg.graph.components.memories.columns import Columns, weighted_spaces
 from rlg.graph.components.memories.priority_tree import PriorityTree
+from rlg.graph.limits import Fraction, PositiveFloat, PositiveInt
 from rlg.graph.spaces import Space
 
 
@@ -21,10 +22,10 @@ class Prioritized(Component):
 
     on_host = True
     variable_kind = "record"
-    buffer_size: int
-    alpha: float
-    beta: float
-    epsilon: float
+    buffer_size: PositiveInt
+    alpha: Fraction
+    beta: Fraction
+    epsilon: PositiveFloat
     tree: PriorityTree
 
     def _create_priorities(self) -> None:
@@ -104,10 +105,10 @@ class PrioritizedReplay(Columns, Prioritized):
 
     def __init__(
         self,
-        buffer_size: int = 100_000,
-        alpha: float = 0.6,
-        beta: float = 0.4,
-        epsilon: float = 1e-6,
+        buffer_size: PositiveInt = 100_000,
+        alpha: Fraction = 0.6,
+        beta: Fraction = 0.4,
+        epsilon: PositiveFloat = 1e-6,
     ) -> None:
         super().__init__(buffer_size)
         self.alpha = alpha

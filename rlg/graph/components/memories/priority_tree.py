@@ -7,6 +7,7 @@ from collections.abc import Callable
 from rlg.errors import ComponentError
 from rlg.graph import Component, Size, Tensor, Variable, api, graph_fn
 from rlg.graph.core.component.ops import EMPTY
+from rlg.graph.limits import PositiveInt
 
 
 class PriorityTree(Component):
@@ -18,7 +19,7 @@ class PriorityTree(Component):
     on_host = True
     variable_kind = "record"
 
-    def __init__(self, buffer_size: int = 100_000) -> None:
+    def __init__(self, buffer_size: PositiveInt = 100_000) -> None:
         self.buffer_size = buffer_size
 
     def create_variables(self) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from rlg.errors import SpaceError
 from rlg.graph import Component, Tensor, api, graph_fn
 from rlg.graph.components.memories.n_step import NStep
+from rlg.graph.limits import Fraction, PositiveInt
 from rlg.graph.spaces import Box, Dict, FloatBox, Space, map_leaves
 
 NEEDED = ("rewards", "terminals", "truncations", "next_states")
@@ -24,7 +25,7 @@ class NStepTransitions(Component):
 
     on_host = True
 
-    def __init__(self, n_step: int = 3, gamma: float = 0.99) -> None:
+    def __init__(self, n_step: PositiveInt = 3, gamma: Fraction = 0.99) -> None:
         self.n_step = n_step
         self.gamma = gamma
         self.windows = NStep(n_step, gamma)

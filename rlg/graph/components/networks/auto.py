@@ -13,6 +13,7 @@ from rlg.graph.components.layers.concat import Concat
 from rlg.graph.components.layers.vectors import Vectors, is_vector
 from rlg.graph.components.networks.mlp import MLP
 from rlg.graph.components.networks.nature_cnn import NatureCNN
+from rlg.graph.limits import PositiveInt
 from rlg.graph.spaces import Box, Dict, Space, space_from_spec
 
 # The smallest images that a nature_cnn takes.
@@ -35,9 +36,9 @@ class AutoNetwork(Component):
     def __init__(
         self,
         observation_space: Any = None,
-        units: Sequence[int] = (64, 64),
+        units: Sequence[PositiveInt] = (64, 64),
         activation: str = "relu",
-        features_dim: int = 512,
+        features_dim: PositiveInt = 512,
         kernel_init: InitializerSpec | None = None,
         bias_init: InitializerSpec | None = None,
     ) -> None:

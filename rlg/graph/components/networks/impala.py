@@ -14,6 +14,7 @@ from rlg.graph.components.layers.max_pool2d import MaxPool2D
 from rlg.graph.components.layers.residual import Residual
 from rlg.graph.components.layers.scale import Scale
 from rlg.graph.components.networks.stack import Stack
+from rlg.graph.limits import PositiveInt
 
 
 class ImpalaSmall(Stack):
@@ -25,7 +26,7 @@ class ImpalaSmall(Stack):
 
     def __init__(
         self,
-        features_dim: int = 256,
+        features_dim: PositiveInt = 256,
         kernel_init: InitializerSpec | None = None,
         bias_init: InitializerSpec | None = None,
     ) -> None:
@@ -54,8 +55,8 @@ class ImpalaLarge(Stack):
 
     def __init__(
         self,
-        features_dim: int = 256,
-        filters: Sequence[int] = (16, 32, 32),
+        features_dim: PositiveInt = 256,
+        filters: Sequence[PositiveInt] = (16, 32, 32),
         kernel_init: InitializerSpec | None = None,
         bias_init: InitializerSpec | None = None,
     ) -> None:

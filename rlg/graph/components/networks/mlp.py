@@ -10,6 +10,7 @@ from rlg.graph.components.initializers import InitializerSpec
 from rlg.graph.components.layers.dense import Dense
 from rlg.graph.components.layers.vectors import Vectors, is_vector
 from rlg.graph.components.networks.stack import Stack
+from rlg.graph.limits import PositiveInt
 from rlg.graph.spaces import space_from_spec
 
 
@@ -23,7 +24,7 @@ class MLP(Stack):
 
     def __init__(
         self,
-        units: Sequence[int] = (64, 64),
+        units: Sequence[PositiveInt] = (64, 64),
         activation: str = "relu",
         kernel_init: InitializerSpec | None = None,
         bias_init: InitializerSpec | None = None,

@@ -10,6 +10,7 @@ from rlg.graph.components.layers.dense import Dense
 from rlg.graph.components.layers.flatten import Flatten
 from rlg.graph.components.layers.scale import Scale
 from rlg.graph.components.networks.stack import Stack
+from rlg.graph.limits import PositiveInt
 
 
 class NatureCNN(Stack):
@@ -21,7 +22,7 @@ class NatureCNN(Stack):
 
     def __init__(
         self,
-        features_dim: int = 512,
+        features_dim: PositiveInt = 512,
         kernel_init: InitializerSpec | None = None,
         bias_init: InitializerSpec | None = None,
     ) -> None:

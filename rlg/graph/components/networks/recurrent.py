@@ -8,6 +8,7 @@ from rlg.graph import Component, Static, api
 from rlg.graph.components.initializers import InitializerSpec
 from rlg.graph.components.layers.recurrent import GRULayer, LSTMLayer, Recurrent
 from rlg.graph.components.networks.stack import accepted
+from rlg.graph.limits import FiniteFloat, PositiveInt
 from rlg.graph.registry import make
 from rlg.graph.spaces import Space
 
@@ -49,8 +50,8 @@ class LSTM(RecurrentNetwork):
     def __init__(
         self,
         network: Any = None,
-        units: int = 256,
-        forget_bias: float = 1.0,
+        units: PositiveInt = 256,
+        forget_bias: FiniteFloat = 1.0,
         kernel_init: InitializerSpec | None = None,
         bias_init: InitializerSpec | None = None,
     ) -> None:
@@ -67,7 +68,7 @@ class GRU(RecurrentNetwork):
     def __init__(
         self,
         network: Any = None,
-        units: int = 256,
+        units: PositiveInt = 256,
         kernel_init: InitializerSpec | None = None,
         bias_init: InitializerSpec | None = None,
     ) -> None:

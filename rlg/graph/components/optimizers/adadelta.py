@@ -6,6 +6,7 @@ from typing import Unpack
 
 from rlg.graph import Tensor, graph_fn
 from rlg.graph.components.optimizers.optimizer import LearningRate, Optimizer, Options
+from rlg.graph.limits import Decay, PositiveFloat
 
 
 class Adadelta(Optimizer):
@@ -17,8 +18,8 @@ class Adadelta(Optimizer):
     def __init__(
         self,
         learning_rate: LearningRate = 1.0,
-        rho: float = 0.9,
-        epsilon: float = 1e-6,
+        rho: Decay = 0.9,
+        epsilon: PositiveFloat = 1e-6,
         **options: Unpack[Options],
     ) -> None:
         super().__init__(learning_rate, **options)

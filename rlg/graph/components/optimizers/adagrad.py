@@ -6,6 +6,7 @@ from typing import Unpack
 
 from rlg.graph import Tensor, graph_fn
 from rlg.graph.components.optimizers.optimizer import LearningRate, Optimizer, Options
+from rlg.graph.limits import NonNegativeFloat, PositiveFloat
 
 
 class Adagrad(Optimizer):
@@ -17,8 +18,8 @@ class Adagrad(Optimizer):
     def __init__(
         self,
         learning_rate: LearningRate = 1e-2,
-        epsilon: float = 1e-10,
-        initial_accumulator_value: float = 0.0,
+        epsilon: PositiveFloat = 1e-10,
+        initial_accumulator_value: NonNegativeFloat = 0.0,
         **options: Unpack[Options],
     ) -> None:
         super().__init__(learning_rate, **options)

@@ -6,6 +6,7 @@ from typing import Unpack
 
 from rlg.graph.components.optimizers.adam import Adam
 from rlg.graph.components.optimizers.optimizer import LearningRate, Options
+from rlg.graph.limits import Decay, NonNegativeFloat, PositiveFloat
 
 
 class AdamW(Adam):
@@ -17,10 +18,10 @@ class AdamW(Adam):
     def __init__(
         self,
         learning_rate: LearningRate = 1e-3,
-        beta1: float = 0.9,
-        beta2: float = 0.999,
-        epsilon: float = 1e-8,
-        weight_decay: float = 1e-2,
+        beta1: Decay = 0.9,
+        beta2: Decay = 0.999,
+        epsilon: PositiveFloat = 1e-8,
+        weight_decay: NonNegativeFloat = 1e-2,
         **options: Unpack[Options],
     ) -> None:
         super().__init__(learning_rate, beta1, beta2, epsilon, weight_decay, **options)

@@ -6,6 +6,7 @@ from typing import Unpack
 
 from rlg.graph import Tensor, graph_fn
 from rlg.graph.components.optimizers.optimizer import LearningRate, Optimizer, Options
+from rlg.graph.limits import Decay, NonNegativeFloat, PositiveFloat
 
 
 class Nadam(Optimizer):
@@ -18,10 +19,10 @@ class Nadam(Optimizer):
     def __init__(
         self,
         learning_rate: LearningRate = 2e-3,
-        beta1: float = 0.9,
-        beta2: float = 0.999,
-        epsilon: float = 1e-8,
-        momentum_decay: float = 4e-3,
+        beta1: Decay = 0.9,
+        beta2: Decay = 0.999,
+        epsilon: PositiveFloat = 1e-8,
+        momentum_decay: NonNegativeFloat = 4e-3,
         **options: Unpack[Options],
     ) -> None:
         super().__init__(learning_rate, **options)

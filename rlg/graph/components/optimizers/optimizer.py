@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict
+from typing import Annotated, Any, TypedDict
 
 from rlg.errors import ComponentError, SpaceError
 from rlg.graph import Component, Tensor, Variable, api, graph_fn
 from rlg.graph.components.schedules.factory import make_schedule
 from rlg.graph.components.schedules.schedule import Schedule
+from rlg.graph.limits import PositiveFloat, Scheduled
 from rlg.graph.registry import make
 from rlg.graph.spaces import Box, Dict, Space
 
 # A constant, or a schedule's spec: see make_schedule.
-LearningRate = float | Mapping[str, Any] | Sequence[Any]
+LearningRate = Annotated[float | Mapping[str, Any] | Sequence[Any], Scheduled(PositiveFloat)]
 
 
 class Options(TypedDict, total=False):
     """What every optimizer hands on to the constructor of `Optimizer`."""
 
-    max_grad_norm: float | None
-    clip_value: float | None
+    max_grad_norm: PositiveFloat | None
+    clip_value: PositiveFloat | None
     average: Any
-    clip_norm: float | None
+    clip_norm: PositiveFloat | None
 
 
 class Optimizer(Component):
@@ -44,10 +45,10 @@ class Optimizer(Component):
     def __init__(
         self,
         learning_rate: LearningRate,
-        max_grad_norm: float | None = None,
-        clip_value: float | None = None,
+        max_grad_norm: PositiveFloat | None = None,
+        clip_value: PositiveFloat | None = None,
         average: Any = None,
-        clip_norm: float | None = None,
+        clip_norm: PositiveFloat | None = None,
     ) -> None:
         self.learning_rate = learning_rate
         self.max_grad_norm = max_grad_norm

@@ -6,6 +6,7 @@ from typing import Unpack
 
 from rlg.graph import Tensor, graph_fn
 from rlg.graph.components.optimizers.optimizer import LearningRate, Optimizer, Options
+from rlg.graph.limits import Decay, PositiveFloat
 
 
 class RMSProp(Optimizer):
@@ -19,9 +20,9 @@ class RMSProp(Optimizer):
     def __init__(
         self,
         learning_rate: LearningRate = 1e-2,
-        alpha: float = 0.99,
-        epsilon: float = 1e-8,
-        momentum: float = 0.0,
+        alpha: Decay = 0.99,
+        epsilon: PositiveFloat = 1e-8,
+        momentum: Decay = 0.0,
         centered: bool = False,
         epsilon_inside_root: bool = False,
         **options: Unpack[Options],

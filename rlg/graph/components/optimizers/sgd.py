@@ -7,6 +7,7 @@ from typing import Unpack
 from rlg.errors import ComponentError
 from rlg.graph import Tensor, graph_fn
 from rlg.graph.components.optimizers.optimizer import LearningRate, Optimizer, Options
+from rlg.graph.limits import Decay
 
 
 class SGD(Optimizer):
@@ -18,7 +19,7 @@ class SGD(Optimizer):
     def __init__(
         self,
         learning_rate: LearningRate = 1e-3,
-        momentum: float = 0.0,
+        momentum: Decay = 0.0,
         nesterov: bool = False,
         **options: Unpack[Options],
     ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rlg.errors import ComponentError, ExecutionError, SpaceError
 from rlg.graph import Component, Tensor, api, graph_fn
+from rlg.graph.limits import PositiveInt
 from rlg.graph.spaces import Box, Space, flatten, path_name, unflatten
 
 
@@ -16,7 +17,7 @@ class FrameSequence(Component):
     length]. inputs: one step, ranks B, nested spaces too; resets: bool [B].
     """
 
-    def __init__(self, length: int, num_envs: int = 1, add_rank: bool = True) -> None:
+    def __init__(self, length: int, num_envs: PositiveInt = 1, add_rank: bool = True) -> None:
         self.length = length
         self.num_envs = num_envs
         self.add_rank = add_rank

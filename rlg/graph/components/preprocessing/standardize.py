@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rlg.errors import ComponentError, SpaceError
 from rlg.graph import Component, Static, Tensor, api, graph_fn
+from rlg.graph.limits import PositiveFloat
 from rlg.graph.spaces import Space, flatten, path_name, unflatten
 
 
@@ -15,7 +16,7 @@ class MovingStandardize(Component):
     alone (evaluation). inputs: floats, any shape and ranks, nested spaces too; outputs: float32.
     """
 
-    def __init__(self, clip: float = 10.0, epsilon: float = 1e-8) -> None:
+    def __init__(self, clip: float = 10.0, epsilon: PositiveFloat = 1e-8) -> None:
         self.clip = clip
         self.epsilon = epsilon
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rlg.errors import ComponentError
 from rlg.graph import Tensor, api, graph_fn
 from rlg.graph.components.returns.sequences import Sequences
+from rlg.graph.limits import Fraction
 from rlg.graph.spaces import Space
 
 
@@ -15,7 +16,7 @@ class DiscountedSum(Sequences):
     bootstrap: [B], y behind the last step where that ends no sequence (default 0).
     """
 
-    def __init__(self, gamma: float = 0.99) -> None:
+    def __init__(self, gamma: Fraction = 0.99) -> None:
         self.gamma = gamma
 
     def create_variables(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rlg.errors import ComponentError
 from rlg.graph import Tensor, api, graph_fn
 from rlg.graph.components.returns.sequences import Episodes
+from rlg.graph.limits import Fraction
 
 
 class GAE(Episodes):
@@ -14,7 +15,7 @@ class GAE(Episodes):
     advantages and returns (advantages + values), constants for gradients.
     """
 
-    def __init__(self, gamma: float = 0.99, gae_lambda: float = 0.95) -> None:
+    def __init__(self, gamma: Fraction = 0.99, gae_lambda: float = 0.95) -> None:
         self.gamma = gamma
         self.gae_lambda = gae_lambda
         if not 0.0 <= gae_lambda <= 1.0:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rlg.errors import ComponentError
 from rlg.graph import Tensor, api, graph_fn
 from rlg.graph.components.returns.sequences import Episodes
+from rlg.graph.limits import Fraction, PositiveInt
 
 
 class NStepReturns(Episodes):
@@ -15,7 +16,7 @@ class NStepReturns(Episodes):
     it runs to that end. Gives constants for gradients.
     """
 
-    def __init__(self, gamma: float = 0.99, n_step: int | None = None) -> None:
+    def __init__(self, gamma: Fraction = 0.99, n_step: PositiveInt | None = None) -> None:
         self.gamma = gamma
         self.n_step = n_step
         if n_step is not None and n_step < 1:

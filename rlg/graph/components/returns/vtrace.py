@@ -5,6 +5,7 @@ from __future__ import annotations
 from rlg.errors import ComponentError
 from rlg.graph import Tensor, api, graph_fn
 from rlg.graph.components.returns.sequences import Episodes
+from rlg.graph.limits import Fraction
 
 
 class VTrace(Episodes):
@@ -18,7 +19,7 @@ class VTrace(Episodes):
 
     def __init__(
         self,
-        gamma: float = 0.99,
+        gamma: Fraction = 0.99,
         rho_bar: float = 1.0,
         c_bar: float = 1.0,
         pg_rho_bar: float = 1.0,
