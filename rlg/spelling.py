@@ -133,12 +133,18 @@ def paths(config: Mapping[Any, Any], prefix: str = "") -> list[str]:
     return found
 
 
-def leaves(config: Mapping[Any, Any], prefix: str = "") -> list[str]:
+def leaves(config: Mapping[Any, Any]) -> list[str]:
     """The dotted paths of all values in a tree."""
-    found: list[str] = []
+    return list(flat(config))
+
+
+def flat(config: Mapping[Any, Any], prefix: str = "") -> dict[str, Any]:
+    """All values in a tree by dotted path."""
+    found: dict[str, Any] = {}
     for key, value in config.items():
         path = f"{prefix}{key}"
-        found += leaves(value, f"{path}.") if isinstance(value, Mapping) else [path]
+        is_section = isinstance(value, Mapping) and value
+        found |= flat(value, f"{path}.") if is_section else {path: value}
     return found
 
 

@@ -21,16 +21,16 @@ from rlg.api.folders import run_config
 from rlg.api.inspection.arithmetic import report_on
 from rlg.api.interruption import Interruption
 from rlg.api.loading import load_agent
-from rlg.api.phases import BAD_CONFIGURATION, DONE, INTERRUPTED, REWARD_NOT_REACHED, phase
+from rlg.api.phases import DONE, INTERRUPTED, REWARD_NOT_REACHED, phase
 from rlg.api.session import Session
 from rlg.display.readable import short
-from rlg.errors import CheckpointError, ExecutionError, RLGError, SpecError
+from rlg.errors import CheckpointError, ExecutionError, SpecError
 from rlg.execution.evaluation import Evaluation, evaluate
 from rlg.graph.core.component.randomness import key_of
-from rlg.spelling import leaves
+from rlg.spelling import flat
 from rlg.tracking.checkpoints.store import BrokenCheckpointError, CheckpointStore
 from rlg.tracking.files import write_atomically
-from rlg.tracking.folder import RunFolder, error_line
+from rlg.tracking.folder import RunFolder
 
 # Sections and keys that no checkpoint depends on.
 FREE = (
@@ -100,9 +100,9 @@ def train(
     text = yaml.safe_dump(checked, sort_keys=False)
     with (
         RunFolder.create(path, text, seed=checked["seed"], command=command) as folder,
-        _prepared(checked, folder) as session,
+        _session(checked, folder) as session,
     ):
-        with _preparing(folder):
+        with phase("preparing"):
             session.start()
         _announce(session, on_start)
         return _finish(session, expectation=expectation)
@@ -134,7 +134,7 @@ def resume(
             f"{path}: the run is at step {step} of {config['total_timesteps']} already. Raise the "
             "budget to resume it: total_timesteps=..."
         )
-    with RunFolder.open(path) as folder, _prepared(config, folder) as session:
+    with RunFolder.open(path) as folder, _session(config, folder) as session:
         with _naming(_changed(before, {**before, **(changes or {})})):
             resumed_at, skipped = session.resume(checkpoint)
         # The next resume starts from what this one changed.
@@ -196,32 +196,17 @@ def _naming(changed: list[str]) -> Iterator[None]:
 
 def _changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
     """Keys that a checkpoint may depend on and that have another value now."""
-    paths = dict.fromkeys([*leaves(before), *leaves(after)])
-    found = [path for path in paths if _at(before, path) != _at(after, path)]
+    old, new = flat(before), flat(after)
+    found = [path for path in {**old, **new} if old.get(path) != new.get(path)]
     return [path for path in found if path.partition(".")[0] not in FREE]
 
 
-def _at(tree: Any, path: str) -> Any:
-    for name in path.split("."):
-        tree = tree.get(name) if isinstance(tree, Mapping) else None
-    return tree
-
-
-def _prepared(config: Mapping[str, Any], folder: RunFolder) -> Session:
-    with _preparing(folder):
-        return Session(config, folder)
-
-
 @contextmanager
-def _preparing(folder: RunFolder) -> Iterator[None]:
-    """Notes in a new run's folder that it could not begin; an old run stays what it was."""
-    try:
-        with phase("preparing"):
-            yield
-    except RLGError as error:
-        if folder.status.state == "running":
-            folder.finish("failed", exit_code=BAD_CONFIGURATION, error=error_line(error))
-        raise
+def _session(config: Mapping[str, Any], folder: RunFolder) -> Iterator[Session]:
+    with phase("preparing"):
+        session = Session(config, folder)
+    with session:
+        yield session
 
 
 def _announce(session: Session, on_start: OnStart | None) -> None:

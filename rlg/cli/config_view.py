@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rlg.cli.flags import AsJson, ConfigDir, ConfigName, Overrides, command_line
+from rlg.spelling import flat
 
 if TYPE_CHECKING:
     from rlg.api.composing.command_line import CommandLine
@@ -60,25 +61,15 @@ def _read(words: CommandLine) -> tuple[dict[str, Any], Callable[[], dict[str, st
     from rlg.api.composing.changes import changes_of
     from rlg.api.composing.compose import COMMAND_LINE
     from rlg.api.folders import run_config
-    from rlg.spelling import leaves
 
     folder = Path(first)
     before = run_config(folder)
     changes = changes_of(folder, words.overrides[1:], words.config_dir)
     after = {**before, **changes}
-    old, new = _flat(before), _flat(after)
+    old, new = flat(before), flat(after)
     file = str(folder / "config.yaml")
-    found = {p: file if p in old and old[p] == new[p] else COMMAND_LINE for p in leaves(after)}
+    found = {p: file if p in old and old[p] == new[p] else COMMAND_LINE for p in new}
     return after, lambda: found
-
-
-def _flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for key, value in tree.items():
-        path = f"{prefix}{key}"
-        is_section = isinstance(value, Mapping) and value
-        found |= _flat(value, f"{path}.") if is_section else {path: value}
-    return found
 
 
 def _print(checked: Mapping[str, Any], found: Mapping[str, str], report: Report) -> None:
@@ -122,7 +113,7 @@ def _print_json(checked: Mapping[str, Any], found: Mapping[str, str], report: Re
 
     content = {
         "config": checked,
-        "sources": {path: source_of(path, found) for path in _flat(checked)},
+        "sources": {path: source_of(path, found) for path in flat(checked)},
         "figures": report.values(),
         "warnings": report.warnings,
     }
