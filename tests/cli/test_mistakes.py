@@ -26,7 +26,7 @@ COMPOSITION = {
     "train +experiment=pong_dqn": ["experiment", "Leave out the +"],
     "train env@x=pong": ["env@x", "env=..."],
     "train foo/bar=3": ["foo/bar", "Groups: agent"],
-    "train -m agent=dqn,foo seed=1,2": ["agent=foo", "Options of agent: dqn"],
+    "train -m agent=dqn,foo seed=1,2": ["agent=foo", "Options of agent: ", "dqn"],
     # keys
     "train agnt=dqn": ["agnt", "Did you mean 'agent'?"],
     "train memory.bufer_size=3": ["Did you mean 'memory.buffer_size'?"],
