@@ -34,7 +34,8 @@ def draw_run(folder: RunFolder, executor: GraphExecutor, log: MetricsLog) -> Non
     """Puts the pictures of a run's graph into its folder, and into its TensorBoard events."""
     for kind in ("svg", "html", "plan"):
         write_picture(executor, kind, folder.path / NAMES[kind], title=folder.path.resolve().name)
-    log.graph(graph_nodes(executor.builder))
+    if log.events is not None:
+        log.events.graph(graph_nodes(executor.builder))
 
 
 def write_picture(

@@ -86,8 +86,9 @@ class Session:
         """Begins a new run."""
         if self.config["logger"]["graph"]:
             draw_run(self.folder, self.agent.executor, self.log)
-        self.log.text(0, "config", self.folder.read_config())
-        self.log.hparams(self.config, ("eval/mean_reward", "rollout/ep_rew_mean"))
+        if self.log.events is not None:
+            self.log.events.text(0, "config", self.folder.read_config())
+            self.log.events.hparams(self.config, ("eval/mean_reward", "rollout/ep_rew_mean"))
         self.loop.start()
 
     def resume(self, step: int | None = None) -> tuple[int, tuple[str, ...]]:

@@ -24,13 +24,17 @@ def are_wanted(logger: Mapping[str, Any]) -> bool:
 
 def write_scalars(executor: GraphExecutor, log: MetricsLog, step: int) -> None:
     """The newest scalars of all components; the mean where there are several numbers."""
-    log.scalars(step, {tag: float(np.mean(array)) for tag, array in _newest(executor, "scalar")})
+    values = {tag: float(np.mean(array)) for tag, array in _newest(executor, "scalar")}
+    if values and log.events is not None:
+        log.events.scalars(step, values)
 
 
 def write_histograms(executor: GraphExecutor, log: MetricsLog, step: int) -> None:
     """The newest histograms of all components, and those of all weights."""
+    if log.events is None:
+        return
     for tag, array in (*_newest(executor, "histogram"), *executor.get_weights().items()):
-        log.histogram(step, tag, array)
+        log.events.histogram(step, tag, array)
 
 
 def _newest(executor: GraphExecutor, kind: str) -> Iterator[tuple[str, NDArray[Any]]]:

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from rlg.errors import SpecError
 from rlg.spelling import suggestion
-from rlg.tracking.metrics import Row, flat, read_metrics
+from rlg.tracking.files import flat
+from rlg.tracking.metrics import Row, read_metrics
 from rlg.tracking.sweeps.rows import config_of, differing
 
 Floats = NDArray[np.float64]

@@ -13,17 +13,13 @@ import math
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from rlg.tracking.errors import TrackingError
 from rlg.tracking.files import numbers, to_json, write_atomically
 from rlg.tracking.tensorboard import TensorBoardWriter
-
-if TYPE_CHECKING:
-    from rlg.graph.drawing.nodes import GraphNode
 
 Row = dict[str, Any]
 
@@ -90,42 +86,20 @@ class MetricsLog:
         self._file.write(to_json(row) + "\n")
         self._file.flush()
         self._table.add(row)
-        if (writer := self._events()) is not None:
-            writer.scalars(step, {tag: row[tag] for tag in values})
+        if self.events is not None:
+            self.events.scalars(step, {tag: row[tag] for tag in values})
 
-    def scalars(self, step: int, values: Mapping[str, float]) -> None:
-        """For TensorBoard only: what isn't the same after a resume."""
-        if values and (writer := self._events()) is not None:
-            writer.scalars(step, values)
-
-    def histogram(self, step: int, tag: str, values: ArrayLike) -> None:
-        """For TensorBoard only."""
-        if (writer := self._events()) is not None:
-            writer.histogram(step, tag, values)
-
-    def text(self, step: int, tag: str, text: str) -> None:
-        """For TensorBoard only, e.g. the configuration."""
-        if (writer := self._events()) is not None:
-            writer.text(step, tag, text)
-
-    def hparams(self, config: Mapping[str, Any], metrics: Iterable[str]) -> None:
-        """For TensorBoard only: the options by which its page "HParams" compares runs."""
-        if (writer := self._events()) is not None:
-            known = {
-                key: value if isinstance(value, bool | int | float) else str(value)
-                for key, value in flat(config).items()
-                if value is not None
-            }
-            writer.hparams(known, metrics)
+    @property
+    def events(self) -> TensorBoardWriter | None:
+        """For what is TensorBoard's only; None where it is switched off."""
+        if self._writer is None and self._tensorboard:
+            folder = _events_folder(self.folder.resolve())
+            self._writer = TensorBoardWriter(folder, purge_step=self._purge_step)
+        return self._writer
 
     def newest(self, tag: str) -> float | None:
         """The value of the last line that has the tag."""
         return next((row[tag] for row in reversed(read_metrics(self._path)) if tag in row), None)
-
-    def graph(self, nodes: Iterable[GraphNode]) -> None:
-        """For TensorBoard only: the component graph."""
-        if (writer := self._events()) is not None:
-            writer.graph(nodes)
 
     def truncate_after(self, step: int) -> None:
         """Drops what was logged after a checkpoint's step: a resumed run logs it again."""
@@ -148,13 +122,6 @@ class MetricsLog:
         self._file.close()
         self._table.file.close()
         self._close_events()
-
-    def _events(self) -> TensorBoardWriter | None:
-        if self._writer is None and self._tensorboard:
-            self._writer = TensorBoardWriter(
-                _events_folder(self.folder.resolve()), purge_step=self._purge_step
-            )
-        return self._writer
 
     def _close_events(self) -> None:
         if self._writer is not None:
@@ -198,17 +165,6 @@ def _events_folder(run: Path) -> Path:
     # A job of a sweep is called by a number.
     name = run.name if not run.name.isdecimal() else f"{run.parent.name}_{run.name}"
     return known[0] if known else run / "tb" / name
-
-
-def flat(config: Mapping[str, Any], prefix: str = "") -> Row:
-    """Values by dotted path."""
-    found: Row = {}
-    for key, value in config.items():
-        if isinstance(value, Mapping) and value:
-            found |= flat(value, f"{prefix}{key}.")
-        else:
-            found[f"{prefix}{key}"] = value
-    return found
 
 
 def _lines(path: Path) -> Iterator[str]:

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rlg.tracking.files import flat
+
 if TYPE_CHECKING:
     from rlg.graph.drawing.nodes import GraphNode
 
@@ -62,13 +64,18 @@ class TensorBoardWriter:
         value = self._summaries.Summary.Value(tag=tag, metadata=metadata, tensor=tensor)
         self._add_values(step, [value])
 
-    def hparams(self, values: Mapping[str, bool | float | str], metrics: Iterable[str]) -> None:
+    def hparams(self, config: Mapping[str, Any], metrics: Iterable[str]) -> None:
         """The run's options and the metrics to compare runs by, for the page "HParams"."""
         from tensorboard.plugins.hparams import summary_v2 as plugin
 
+        values = {
+            key: value if isinstance(value, bool | int | float) else str(value)
+            for key, value in flat(config).items()
+            if value is not None
+        }
         shown = [plugin.Metric(tag) for tag in metrics]
         known = [plugin.HParam(name) for name in values]
-        for summary in (plugin.hparams_config_pb(known, shown), plugin.hparams_pb(dict(values))):
+        for summary in (plugin.hparams_config_pb(known, shown), plugin.hparams_pb(values)):
             self._add(0, summary=summary)
 
     def graph(self, nodes: Iterable[GraphNode]) -> None:

@@ -17,8 +17,8 @@ from rlg.tracking import MetricsLog
 log = MetricsLog(sys.argv[1])
 for step in range(0, 100, 10):
     log.log(step, {"rollout/ep_rew_mean": step / 10, "train/loss": 1 / (step + 1)})
-log.histogram(90, "weights", [0.0, 1.0, 1.0, 4.0, float("nan")])
-log.text(0, "config", "    agent: dqn")
+log.events.histogram(90, "weights", [0.0, 1.0, 1.0, 4.0, float("nan")])
+log.events.text(0, "config", "    agent: dqn")
 log.close()
 """
 
@@ -80,7 +80,7 @@ HPARAMS = """
 import sys
 from rlg.tracking import MetricsLog
 log = MetricsLog(sys.argv[1])
-log.hparams({"agent": {"type": "dqn", "double": True, "gamma": None}, "seed": 3}, ["eval/x"])
+log.events.hparams({"agent": {"type": "dqn", "double": True, "gamma": None}, "seed": 3}, ["eval/x"])
 log.close()
 
 from pathlib import Path

@@ -16,8 +16,8 @@ import yaml
 
 from rlg.errors import SpecError
 from rlg.tracking import lock
+from rlg.tracking.files import flat
 from rlg.tracking.folder import Status
-from rlg.tracking.metrics import flat
 from rlg.tracking.sweeps.files import (
     JOB,
     SWEEP,
