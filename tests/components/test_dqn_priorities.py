@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from rlg.graph.components.algorithms.dqn import DQN
+from rlg.graph.components.algorithms.recurrent_dqn import RecurrentDQN
 from rlg.graph.spaces import BoolBox, Box, Dict, FloatBox, IntBox
 from rlg.testing import ComponentTest
 
@@ -100,3 +101,40 @@ def test_records_with_large_errors_are_learned_from_more_often(backend):
     _, td_errors = test.call("update", 40, beta=0.0, learning_rate=0.0)
     # 4.001 of 4.304 in all: 37.2 of 40, stratified.
     assert 36 <= np.sum(td_errors > 1.0) <= 39
+
+
+@FRAMEWORKS
+def test_steps_whose_next_state_is_unknown_count_in_no_sequences_priority(backend):
+    policy = {"type": "recurrent_q_policy", "network": {"type": "lstm", "units": 2}}
+    memory = {"type": "prioritized_replay", "buffer_size": 4, "alpha": 1.0, "epsilon": 1e-9}
+    root = RecurrentDQN(policy, IntBox(2), memory=memory)
+    records = Dict(
+        states=Box((4, 2)),
+        resets=BoolBox((4,)),
+        actions=IntBox(2, shape=(3,)),
+        rewards=Box((3,)),
+        terminals=BoolBox((3,)),
+        masks=Box((3,)),
+    )
+    test = ComponentTest(
+        root,
+        {"records": records, "beta": NUMBER},
+        backend,
+        apis=["observe", "update", "update_from"],
+    )
+    zeros = {"kernel": np.zeros((2, 2)), "bias": np.zeros(2)}
+    test.write({f"policy/head/output/{name}": value for name, value in zeros.items()})
+    # Terminal steps: with Q = 0 the TD errors are the rewards, but for the masked 9.
+    batch = {
+        "states": np.ones((1, 4, 2), "float32"),
+        "resets": np.zeros((1, 4), bool),
+        "actions": np.zeros((1, 3), "int64"),
+        "rewards": np.float32([[1.0, 2.0, 9.0]]),
+        "terminals": np.ones((1, 3), bool),
+        "masks": np.float32([[1.0, 1.0, 0.0]]),
+    }
+    test.call("observe", batch)
+    _, td_errors = test.call("update", 1, beta=np.float32(0.0))
+    np.testing.assert_allclose(td_errors, [[1.0, 2.0, 0.0]], atol=1e-6)
+    leaf = test.read("memory/tree/sums")[4]
+    np.testing.assert_allclose(leaf, 0.9 * 2.0 + 0.1 * 1.0, rtol=1e-5)

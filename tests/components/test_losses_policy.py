@@ -234,6 +234,39 @@ def test_impala_sums_over_time(backend):
         np.testing.assert_allclose(means["value_loss"], found / 2, rtol=1e-5)
 
 
+def test_impala_takes_sequences_in_both_orders(backend):
+    def space(ranks, kind=FloatBox):
+        return kind(ranks=ranks)
+
+    rng = np.random.default_rng(0)
+    numbers = [rng.normal(size=(5, 3)).astype("float32") for _ in range(5)]
+    ends = [rng.random((5, 3)) < 0.3 for _ in range(2)]
+    final, bootstrap = rng.normal(size=(2, 5, 3)).astype("float32")
+    log_probs, behaviour, entropies, values, rewards = numbers
+    found = {}
+    for ranks in ("TB", "BT"):
+        names = ("log_probs", "behaviour_log_probs", "entropies", "values", "rewards")
+        spaces = {
+            **dict.fromkeys((*names, "final_values"), space(ranks)),
+            **dict.fromkeys(("terminals", "truncations"), space(ranks, BoolBox)),
+            "bootstrap": FloatBox(),
+        }
+        test = ComponentTest(IMPALALoss(0.9, ent_coef=0.1), spaces, backend)
+        order = (lambda x: x) if ranks == "TB" else (lambda x: x.T)
+        found[ranks] = test.call(
+            "loss",
+            *map(order, (log_probs, behaviour, entropies, values)),
+            bootstrap[0],
+            *map(order, (rewards, *ends, final)),
+        )
+    (loss, items, means), (same, others, equal) = found["TB"], found["BT"]
+    assert items.shape == others.shape == (3,)
+    np.testing.assert_allclose(same, loss, rtol=1e-5)
+    np.testing.assert_allclose(others, items, rtol=1e-5)
+    for name, value in means.items():
+        np.testing.assert_allclose(equal[name], value, rtol=1e-5, err_msg=name)
+
+
 # -- errors ---------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("loss", "message"),

@@ -208,6 +208,40 @@ def test_targets_and_alpha_are_constants_for_gradients(backend):
     assert alpha["log_alpha"] == 0.0
 
 
+class DiscreteLearner(Component):
+    """A number before the policy's logits and one before the critic's Q-values."""
+
+    def __init__(self) -> None:
+        self.policy, self.critic = Networks(), Networks()
+        self.loss = DiscreteSACLoss(0.5)
+        self.optimizer, self.critic_optimizer = SGD(), SGD()
+
+    @api
+    def gradients(self, logits: Any, q: Any, alpha: Any) -> Any:
+        log_probs = self.logs(self.policy.times(logits))
+        loss, _ = self.loss.actor_loss(log_probs, (self.critic.times(q),), alpha)
+        return (
+            self.optimizer.gradients(loss, self.policy.variables()),
+            self.critic_optimizer.gradients(loss, self.critic.variables()),
+        )
+
+    @graph_fn
+    def logs(self, logits: Tensor) -> Tensor:
+        return self.ops.log_softmax(logits, -1)
+
+
+@FRAMEWORKS
+def test_the_discrete_actor_learns_by_its_probabilities_and_leaves_the_critics_alone(backend):
+    spaces = {"logits": Box((2,)), "q": Box((2,)), "alpha": FloatBox(ranks="")}
+    test = ComponentTest(DiscreteLearner(), spaces, backend)
+    policy, critic = test.call("gradients", [[0.0, 1.0]], [[3.0, 1.0]], np.float32(0.5))
+    # p = sigmoid(w) is the second action's: d/dw of p (0.5 log p - 1) + (1 - p) (0.5 log(1-p) - 3)
+    p = 1.0 / (1.0 + np.exp(-1.0))
+    slope = (0.5 * np.log(p / (1.0 - p)) - 1.0 + 3.0) * p * (1.0 - p)
+    np.testing.assert_allclose(policy["w"], slope, rtol=1e-5)
+    assert critic["w"] == 0.0
+
+
 # -- errors ---------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("loss", "changes", "error", "message"),

@@ -61,21 +61,30 @@ class DQNLoss(Component):
         discounts: Tensor | None = None,
     ) -> Tensor:
         """Target minus estimate; `q_next` is used by `double` only."""
+        estimates = self._side_by_side(map_leaves(self._pick, q, actions))  # [B] or [B, D]
+        values = self._next_values(q_next, q_next_target)  # the same, or [B, 1] for all of them
+        discount = self.gamma**self.n_step if discounts is None else discounts
+        for _ in self.ops.shape_of(estimates)[1:]:
+            rewards, terminals = self._column(rewards), self._column(terminals)
+            discount = discount if discounts is None else self._column(discount)
+        return self._td_errors(estimates, rewards, terminals, discount, values)
+
+    def _td_errors(
+        self, q: Tensor, rewards: Tensor, terminals: Tensor, discounts: Tensor, next_values: Tensor
+    ) -> Tensor:
+        targets = rewards + discounts * self.ops.where(terminals, 0.0, next_values)
+        return self.ops.stop_gradient(targets) - q
+
+    def _next_values(self, q_next: Tensor, q_next_target: Tensor) -> Tensor:
+        """What the best next action is worth, by the target network."""
         ops = self.ops
         if self.double:
             best = map_leaves(lambda x: ops.argmax(x, -1), q_next)
             values = self._side_by_side(map_leaves(self._pick, q_next_target, best))
         else:
             values = self._side_by_side(map_leaves(lambda x: ops.max(x, -1), q_next_target))
-        if isinstance(q, (dict, tuple)):
-            values = ops.mean(values, -1, keepdims=True)  # [B, 1]: shared.
-        estimates = self._side_by_side(map_leaves(self._pick, q, actions))  # [B] or [B, D]
-        discount = self.gamma**self.n_step if discounts is None else discounts
-        for _ in ops.shape_of(estimates)[1:]:
-            rewards, terminals = ops.expand_dims(rewards, -1), ops.expand_dims(terminals, -1)
-            discount = discount if discounts is None else ops.expand_dims(discount, -1)
-        targets = rewards + discount * ops.where(terminals, 0.0, values)
-        return ops.stop_gradient(targets) - estimates
+        is_nested = isinstance(q_next_target, (dict, tuple))
+        return ops.mean(values, -1, keepdims=True) if is_nested else values
 
     @api
     @graph_fn(fold_time=True)
@@ -91,6 +100,9 @@ class DQNLoss(Component):
         if weights is not None:
             items = weights * items
         return ops.mean(items), items
+
+    def _column(self, x: Tensor) -> Tensor:
+        return self.ops.expand_dims(x, -1)
 
     def _pick(self, q: Tensor, actions: Tensor) -> Tensor:
         return self.ops.pick(q, self.ops.cast(actions, "int64"))
