@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +22,12 @@ class RunLog:
         self.path = path
 
     def write(self, text: str) -> None:
+        """Appends lines with the time; what can't be written (a full disk) never ends a run."""
         lines = [f"{timestamp()}  {line}\n" for line in text.splitlines() if line.strip()]
-        with self.path.open("a", encoding="utf-8", errors="backslashreplace") as file:
+        with (
+            suppress(OSError),
+            self.path.open("a", encoding="utf-8", errors="backslashreplace") as file,
+        ):
             file.writelines(lines)
 
     def flush(self) -> None:

@@ -276,7 +276,9 @@ def test_an_error_of_the_disk_is_told_from_damage(tmp_path):
 def test_what_a_fallback_skips_is_set_aside_and_never_deleted(tmp_path):
     store = filled(tmp_path, 1, 2, 3, keep=2)
     flip(tmp_path / "step-000000003" / "memory.safetensors", -1)
-    assert store.load(fallback=True).step == 2
+    loaded = store.load(fallback=True)
+    assert loaded.step == 2
+    assert loaded.skipped[0].endswith("have changed. Set aside as broken-000000003.")
     store.truncate_after(2)
     for step in (3, 4, 5, 6):
         store.save(step, tree(step))

@@ -302,6 +302,19 @@ def test_a_resume_notes_what_has_changed_since_the_start(tmp_path):
     ]
 
 
+def test_a_log_that_can_not_be_written_ends_no_run(tmp_path):
+    code = """
+import resource, sys
+from rlg.tracking import RunFolder
+with RunFolder.create(sys.argv[1], "") as folder:
+    folder.log.write("x" * 5000)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (5000, resource.RLIM_INFINITY))
+    folder.log.write("beyond the limit")
+print(folder.status.state)
+"""
+    assert run(code, tmp_path) == "done\n"
+
+
 def test_the_log_says_where_a_run_broke(tmp_path):
     with pytest.raises(ZeroDivisionError), RunFolder.create(tmp_path, ""):
         raise ZeroDivisionError("zero")

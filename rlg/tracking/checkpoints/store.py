@@ -191,7 +191,8 @@ class CheckpointStore:
                 if not fallback:
                     raise BrokenCheckpointError(f"{error} {self._way_out(candidate)}") from None
                 self._broken.add(candidate)
-                skipped.append(str(error))
+                aside = self._folders.path(candidate, "broken").name
+                skipped.append(str(error) if self.read_only else f"{error} Set aside as {aside}.")
         raise BrokenCheckpointError(
             f"{skipped[0]} No older checkpoint is intact either. Start a new run."
         )
