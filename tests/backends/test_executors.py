@@ -302,6 +302,37 @@ class Defaults(Component):
         return total * float(scale) + shift
 
 
+class Optional(Component):
+    """Arguments that calls are remembered by: absent ones, and static ones of several types."""
+
+    @api
+    @graph_fn
+    def call(self, x: Tensor, y: Tensor = None, scale: Static[int] = 2, z: Tensor = None) -> Tensor:
+        total = x if y is None else x + y
+        return (total if z is None else total - z) * float(scale)
+
+
+def test_remembered_calls_tell_absent_arguments_from_given_ones(backend):
+    executor = make_executor(backend)
+    executor.build(Optional(), {name: FloatBox() for name in "xyz"})
+    x, y, z = (np.array([value], "float32") for value in (3.0, 4.0, 1.0))
+    calls: list[tuple[tuple[Any, ...], float]] = [
+        ((x,), 6.0),
+        ((x, None), 6.0),
+        ((x, y), 14.0),
+        ((x, None, 3), 9.0),
+        ((x, y, 3), 21.0),
+        ((x, y, True), 7.0),
+        ((x, y, 1), 7.0),
+        ((x, None, 3, z), 6.0),
+        ((x, y, 3, z), 18.0),
+        ((x, y, 3, None), 21.0),
+    ]
+    for given in (calls, calls[::-1], calls):
+        for args, expected in given:
+            assert executor.execute("call", *args).tolist() == [expected]
+
+
 def test_remembered_calls_are_those_of_their_arguments(backend):
     """Each call is made twice: the second one takes the short way of the first."""
     executor = make_executor(backend)

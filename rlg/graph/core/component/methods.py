@@ -189,7 +189,10 @@ def graph_fn(
 def host_fn(
     *, spaces: Callable[..., Any], outputs: Callable[[Any], int] | int | None = None
 ) -> Callable[[F], F]:
-    """Marks Python on numpy values (environments, queues, cv2); it declares its output spaces."""
+    """Marks Python on numpy values (environments, queues, cv2); it declares its output spaces.
+
+    The arrays that it returns are handed over: it must not write into them later.
+    """
     decorate: Callable[[F], F] = _decorate(
         None, is_graph_fn=True, is_host=True, spaces=spaces, outputs=outputs
     )

@@ -103,13 +103,22 @@ def owning(node: Call, function: Callable[..., Any], binding: Binding) -> Callab
     """
     component, method = node.component, node.method
     ops, backend = component.ops, binding.backend
-    if any(_shares_variables(node, name) for p in node.probes.values() for name in p.shares):
-        return lambda *args, **kwargs: snapshot_leaves(ops, function(*args, **kwargs))
     own = [info.variable for info in binding.own_variables(component)]
-    if method.mark.spaces is None or method.mark.is_host or not own or not backend.has_views(ops):
+    shares = any(_shares_variables(node, name) for p in node.probes.values() for name in p.shares)
+    if not shares and (
+        method.mark.spaces is None or method.mark.is_host or not own or not backend.has_views(ops)
+    ):
         return function
-    # Declared outputs were never seen in a dry run: look at them each time.
-    return lambda *args, **kwargs: _apart(backend, ops, function(*args, **kwargs), own)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        outputs = function(*args, **kwargs)
+        if shares:
+            return snapshot_leaves(ops, outputs)
+        # Declared outputs were never seen in a dry run: look at them each time.
+        return _apart(backend, ops, outputs, own)
+
+    call.__self__ = component  # type: ignore[attr-defined]  # As a bound method says whose it is.
+    return call
 
 
 def snapshot_leaves(ops: Any, value: Any) -> Any:
