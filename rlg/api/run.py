@@ -18,7 +18,7 @@ import yaml
 from rlg.api.config.validate import validate
 from rlg.api.expectation import Budget, Expectation, Verdict
 from rlg.api.folders import run_config
-from rlg.api.inspection.arithmetic import report_on
+from rlg.api.inspection.estimate import report_on
 from rlg.api.interruption import Interruption
 from rlg.api.loading import load_agent
 from rlg.api.phases import DONE, INTERRUPTED, REWARD_NOT_REACHED, phase
@@ -212,10 +212,7 @@ def _session(config: Mapping[str, Any], folder: RunFolder) -> Iterator[Session]:
 def _announce(session: Session, on_start: OnStart | None) -> None:
     """Says how a run begins, to the caller and in its `run.log`."""
     backend = session.config["backend"]
-    try:
-        warnings = tuple(report_on(session.config).warnings)
-    except LookupError:  # an estimate for agents that it doesn't know
-        warnings = ()
+    warnings = tuple(report_on(session.config).warnings)
     device = session.agent.executor.device
     start = Start(session.folder.path, backend["type"], device, backend.get("threads"), warnings)
     session.folder.log.write("\n".join([start.line, *(f"warning: {w}" for w in warnings)]))

@@ -1,4 +1,4 @@
-"""`rlg config`: what would be run, where each value comes from, and what it comes to."""
+"""`rlg config`: the resolved configuration, where each value comes from, and a summary of it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rlg.spelling import flat
 
 if TYPE_CHECKING:
     from rlg.api.composing.command_line import CommandLine
-    from rlg.api.inspection.arithmetic import Report
+    from rlg.api.inspection.estimate import Report
 
 
 def config(
@@ -22,7 +22,7 @@ def config(
     config_name: ConfigName = "train",
     as_json: AsJson = False,
 ) -> int:
-    """Show what a run would be: rlg config env=pong.
+    """Show the resolved configuration: rlg config env=pong.
 
     Overrides are those of `rlg train`; a run's folder shows what that run is, with changes as `rlg
     resume` takes them. Every value stands beside the file that it comes from. The output is YAML.
@@ -32,7 +32,7 @@ def config(
 
     tree, sources = _read(words)
     is_run = bool(words.overrides) and "=" not in words.overrides[0]
-    from rlg.api.inspection.arithmetic import Report, report_on
+    from rlg.api.inspection.estimate import Report, report_on
 
     if is_run and tree.get("plugins"):
         # Code of whoever wrote the folder: to look at it is not to run it.
@@ -83,7 +83,7 @@ def _print(checked: Mapping[str, Any], found: Mapping[str, str], report: Report)
     for path, text in lines.items():
         is_section = text.endswith(":")
         print(text if is_section else f"{text:{width}} # {source_of(path, found)}")
-    print("\n# What it comes to:")
+    print("\n# Summary:")
     for figure in report.figures:
         if figure.line:
             print(f"# {figure.line}")

@@ -12,7 +12,9 @@ import yaml
 
 from rlg.api.config.sections import EXECUTORS, backend_arguments, executor_class
 from rlg.api.config.signatures import arguments_of
-from rlg.api.inspection.arithmetic import Rounds
+from rlg.api.inspection.estimate import Replay, Rounds
+from rlg.execution.cadence import Cadence
+from rlg.execution.types import Clock
 from tests.cli.conftest import TINY
 from tests.cli.test_start import SCRIPT
 
@@ -121,20 +123,22 @@ def test_the_figures_are_those_of_the_run_itself(rlg, folder):
     assert figures["samples_trained_per_sample_collected"] == 4 * 64 / 64
 
 
-def simulated(total, train_freq, num_envs, starts, interval, sync, n_step=1) -> tuple:
-    """The loop, step by step."""
-    depth = max(1, train_freq // num_envs)
-    t = learning = visits = syncs = synced = iterations = 0
+def simulated(total, cadence, num_envs, interval, sync, n_step=1) -> tuple:
+    """The replay loop, round by round."""
+    depth = max(1, cadence.train_freq // num_envs)
+    t = updates = visits = syncs = synced = iterations = 0
     first = None
     while t < total:
         before, t, iterations = t, t + depth * num_envs, iterations + 1
-        if t - (n_step - 1) * num_envs >= starts:
-            first = iterations if first is None else first
-            learning += 1
-            if t - synced >= sync:
+        is_ready = t // num_envs >= n_step
+        due = cadence.due(Clock(t, updates, total)) if is_ready else 0
+        if due:
+            first = t if first is None else first
+            updates += due
+            if t // sync > synced // sync:
                 syncs, synced = syncs + 1, t
         visits += bool(interval) and (before // interval != t // interval or t >= total)
-    return iterations, first, learning, visits, syncs
+    return iterations, first, updates, visits, syncs
 
 
 @pytest.mark.parametrize(
@@ -144,23 +148,34 @@ def simulated(total, train_freq, num_envs, starts, interval, sync, n_step=1) -> 
         (50_000, 256, 8, 1_000, 10_000, 512, 1),
         (5_000, 4, 8, 1_000, 7, 3, 1),
         (5_000, 5, 3, 1_000, 999, 1_001, 3),
+        (5_000, 100, 8, 1_000, 999, 250, 3),
         (999, 10, 10, 1, 0, 30, 5),
         (64, 64, 1, 64, 64, 64, 1),
         (100, 16, 4, 5_000, 33, 10, 1),
     ],
 )
-def test_the_arithmetic_agrees_with_the_loop(
+def test_the_estimate_agrees_with_the_loop(
     total, train_freq, num_envs, starts, interval, sync, n_step
 ):
-    agent = {"train_freq": train_freq, "learning_starts": starts, "n_step": n_step}
-    rounds = Rounds.of({"agent": agent, "env": {"num_envs": num_envs}, "total_timesteps": total})
-    iterations, first, learning, visits, syncs = simulated(
-        total, train_freq, num_envs, starts, interval, sync, n_step
+    cadence = Cadence(starts, train_freq, 3)
+    size = max(1, train_freq // num_envs) * num_envs
+    rounds = Rounds(size, -(-total // size))
+    replay = Replay.of(rounds, cadence, num_envs, n_step)
+    iterations, first, updates, visits, syncs = simulated(
+        total, cadence, num_envs, interval, sync, n_step
     )
-    assert (rounds.count, rounds.learning) == (iterations, learning)
-    assert rounds.first_update == first or rounds.first_update > rounds.count
+    assert (rounds.count, replay.updates) == (iterations, updates)
+    assert replay.at[:1].tolist() == ([] if first is None else [first])
     assert rounds.crossings(interval) == visits
-    assert rounds.syncs(sync) == syncs
+    assert replay.syncs(sync) == syncs
+
+
+@pytest.mark.parametrize("agent", ["ppo", "a2c"])
+def test_an_agent_without_a_memory_is_shown_without_one(rlg, agent):
+    found = shown(rlg, f"agent={agent}", "total_timesteps=100", "agent.n_steps=5", "env.num_envs=4")
+    assert "memory" not in found["config"]
+    assert (found["figures"]["steps"], found["figures"]["updates"]) == (100, 5)
+    assert "memory_bytes" not in found["figures"]
 
 
 @pytest.mark.parametrize(
@@ -181,7 +196,6 @@ def test_the_memory_is_estimated_to_the_byte(rlg, words, bytes_each):
     ("words", "part"),
     [
         (["agent.learning_starts=60000"], "nothing will be learnt"),
-        (["agent.train_freq=100"], "an iteration has 96 steps"),
         (["agent.target_update_interval=60000"], "the target network stays"),
         (["agent.exploration_initial_eps=0.01"], "exploration grows"),
         (["memory.buffer_size=100000000000"], "are free"),

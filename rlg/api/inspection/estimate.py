@@ -1,0 +1,288 @@
+"""Estimates steps, updates and memory of a run, and warns of what makes no sense.
+
+The figures follow the loops in `rlg.execution` exactly, so a reader can compare two settings
+without running either.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+from numpy.typing import NDArray
+
+from rlg.api.agents.agent import Agent
+from rlg.api.agents.factory import agent_of
+from rlg.api.config.environments import spaces_of
+from rlg.backends.numpy.executor import NumpyExecutor
+from rlg.display.readable import size as in_bytes
+from rlg.errors import RLGError
+from rlg.execution.cadence import Cadence
+from rlg.graph import registry
+
+_PROBES = (256, 512)  # records of small memories; bytes grow in a straight line between them
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One number about a run, under a name for programs and in a line for people."""
+
+    name: str
+    value: Any
+    line: str
+
+
+@dataclass(slots=True)
+class Report:
+    """The figures, and sentences on what looks like a mistake."""
+
+    figures: list[Figure] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    def add(self, name: str, value: Any, line: str = "") -> None:
+        self.figures.append(Figure(name, value, line))
+
+    def values(self) -> dict[str, Any]:
+        return {figure.name: figure.value for figure in self.figures}
+
+
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """The rounds of a loop: a task of the sampler, then the updates that are due."""
+
+    size: int  # environment steps of one
+    count: int
+
+    @property
+    def steps(self) -> int:
+        """Environment steps of all."""
+        return self.size * self.count
+
+    def crossings(self, interval: int) -> int:
+        """How often a multiple of the interval, or the end, is reached."""
+        if not interval:
+            return 0
+        whole = self.count if self.size > interval else self.steps // interval
+        ends_apart = self.steps // interval == (self.steps - self.size) // interval
+        return whole + int(ends_apart)
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """The updates of the replay loop: those of a cadence, once the first records are complete."""
+
+    cadence: Cadence
+    at: NDArray[np.int64]  # environment steps after the rounds that learn
+
+    @classmethod
+    def of(cls, rounds: Rounds, cadence: Cadence, num_envs: int, window: int) -> Replay:
+        """A record of `window` steps needs as many of each environment."""
+        steps = np.arange(1, rounds.count + 1, dtype=np.int64) * rounds.size
+        ready = (steps >= cadence.starts) & (steps >= window * num_envs)
+        due = np.where(ready, (steps - cadence.starts) // cadence.train_freq + 1, 0)
+        return cls(cadence, steps[np.diff(due, prepend=0) > 0])
+
+    @property
+    def updates(self) -> int:
+        """Of the whole run."""
+        if not self.at.size:
+            return 0
+        since = int(self.at[-1]) - self.cadence.starts
+        return (since // self.cadence.train_freq + 1) * self.cadence.gradient_steps
+
+    def syncs(self, interval: int) -> int:
+        """Copies into the target network: at the first update behind each multiple."""
+        multiples = np.unique(self.at // interval)
+        return int((multiples > 0).sum())
+
+
+def report_on(config: Mapping[str, Any]) -> Report:
+    """The figures of a validated configuration."""
+    found = Report()
+    agent = agent_of(config, *spaces_of(config["env"]))
+    num_envs = config["env"]["num_envs"]
+    size = agent.task_steps(num_envs) * num_envs
+    rounds = Rounds(size, _ceil(config["total_timesteps"], size))
+    if "replay" in agent.loops:
+        _add_replay(found, config, rounds, agent.cadence)
+    else:
+        _add_batches(found, config, rounds)
+    _add_visits(found, config, rounds)
+    skip, total = config["env"].get("frame_skip", 1), config["total_timesteps"]
+    line = f"frames: {_n(skip * total)} ({skip} for each step)" if skip > 1 else ""
+    found.add("frames", skip * total, line)
+    if "memory" in config:
+        _add_memory(found, config, agent)
+    threads, cores = config["backend"].get("threads"), len(os.sched_getaffinity(0))
+    if threads is not None and threads > cores:
+        found.warnings.append(
+            f"backend.threads={threads} is more than the {cores} cores that this process may use."
+        )
+    return found
+
+
+def _add_run(found: Report, rounds: Rounds, updates: int) -> None:
+    found.add(
+        "iterations",
+        rounds.count,
+        f"whole run: {_n(rounds.count)} iterations, {_n(rounds.steps)} steps, "
+        f"{_n(updates)} updates",
+    )
+    found.add("steps", rounds.steps)
+    found.add("updates", updates)
+
+
+def _add_batches(found: Report, config: Mapping[str, Any], rounds: Rounds) -> None:
+    """On-policy: one update from each round, in epochs of minibatches where the agent has them."""
+    agent, num_envs = config["agent"], config["env"]["num_envs"]
+    line = f"iteration: {_n(rounds.size)} steps ({num_envs} environments x "
+    line += f"{rounds.size // num_envs}), then 1 update"
+    if {"n_epochs", "batch_size"} <= set(agent):
+        parts = max(1, rounds.size // agent["batch_size"])
+        line += f" of {agent['n_epochs']} epochs, {_n(parts)} minibatches each"
+    found.add("steps_per_iteration", rounds.size, line)
+    found.add("updates_per_iteration", 1)
+    _add_run(found, rounds, rounds.count)
+
+
+def _add_replay(found: Report, config: Mapping[str, Any], rounds: Rounds, cadence: Cadence) -> None:
+    agent, num_envs = config["agent"], config["env"]["num_envs"]
+    replay = Replay.of(rounds, cadence, num_envs, agent.get("n_step", 1))
+    each, batch = cadence.gradient_steps * rounds.size / cadence.train_freq, agent.get("batch_size")
+    found.add(
+        "steps_per_iteration",
+        rounds.size,
+        f"iteration: {_n(rounds.size)} steps ({num_envs} environments x "
+        f"{rounds.size // num_envs}), then {each:,.4g} update{'s' * (each != 1)}"
+        f"{'' if batch is None else f' of {_n(batch)} transitions'}",
+    )
+    found.add("updates_per_iteration", each)
+    if batch is not None:
+        ratio = cadence.gradient_steps * batch / cadence.train_freq
+        found.add("samples_trained_per_sample_collected", ratio, f"replay ratio: {ratio:.4g}")
+    _add_run(found, rounds, replay.updates)
+    start = int(replay.at[0]) if replay.at.size else None
+    when = "never" if start is None else f"at step {_n(start)}"
+    found.add("first_update_at", start, f"learning starts: {when}")
+    _add_exploration(found, config)
+    if "target_update_interval" in agent:
+        syncs = replay.syncs(agent["target_update_interval"])
+        tau = agent.get("tau", 1)
+        share = "" if tau == 1 else f", each takes over {tau:g} of the weights"
+        found.add("target_syncs", syncs, f"copies into the target network: {_n(syncs)}{share}")
+    _check_replay(found, config, replay)
+
+
+def _add_exploration(found: Report, config: Mapping[str, Any]) -> None:
+    agent = config["agent"]
+    if agent.get("exploration") is not None:
+        found.add("exploration_ends_at", None, "epsilon: as agent.exploration says")
+    elif "exploration_fraction" in agent:
+        end = round(agent["exploration_fraction"] * config["total_timesteps"])
+        first, last = agent["exploration_initial_eps"], agent["exploration_final_eps"]
+        line = f"epsilon: {first:.2g} to {last:.2g} by step {_n(end)}"
+        found.add("exploration_ends_at", end, line)
+        if last > first:
+            found.warnings.append(
+                "agent.exploration_final_eps is larger than agent.exploration_initial_eps: "
+                "exploration grows."
+            )
+
+
+def _check_replay(found: Report, config: Mapping[str, Any], replay: Replay) -> None:
+    agent, total = config["agent"], config["total_timesteps"]
+    starts, size = replay.cadence.starts, config.get("memory", {}).get("buffer_size")
+    interval = agent.get("target_update_interval")
+    if not replay.updates:
+        found.warnings.append(
+            f"agent.learning_starts={starts} is not reached in total_timesteps={total}: nothing "
+            "will be learnt."
+        )
+    elif interval is not None and not replay.syncs(interval):
+        found.warnings.append(
+            f"agent.target_update_interval={interval} is longer than the run of {total} steps: "
+            "the target network stays as it began."
+        )
+    if size is not None and size < min(starts, total):
+        found.warnings.append(
+            f"memory.buffer_size={size} is smaller than agent.learning_starts={starts}: the first "
+            "transitions are overwritten before anything is learnt."
+        )
+
+
+def _add_visits(found: Report, config: Mapping[str, Any], rounds: Rounds) -> None:
+    """Evaluations and checkpoints."""
+    evaluation, checkpoint = config["evaluation"], config["checkpoint"]
+    count = rounds.crossings(evaluation["interval"])
+    episodes = count * evaluation["episodes"]
+    found.add("evaluations", count, f"evaluations: {_n(count)} ({_n(episodes)} episodes)")
+    saved = max(1, rounds.crossings(checkpoint["interval"]))
+    kept = saved if checkpoint["keep"] is None else min(saved, checkpoint["keep"])
+    found.add("checkpoints", saved, f"checkpoints: {_n(saved)} written, {_n(kept)} kept")
+    found.add("checkpoints_kept", kept)
+    if evaluation["stop_at"] is not None and not count:
+        found.warnings.append(
+            f"evaluation.stop_at={evaluation['stop_at']:g} needs evaluations, but "
+            "evaluation.interval is 0."
+        )
+
+
+def _add_memory(found: Report, config: Mapping[str, Any], agent: Agent) -> None:
+    """Bytes of the replay data, against what is free."""
+    size = memory_bytes(config["memory"], agent)
+    if size is None:
+        return
+    free = psutil.virtual_memory().available
+    disk = shutil.disk_usage(Path.cwd()).free
+    line = f"memory: {in_bytes(size)} of replay data; {in_bytes(free)} are free"
+    found.add("memory_bytes", size, line)
+    found.add("free_bytes", free)
+    if size > 0.9 * free:
+        found.warnings.append(
+            f"memory.buffer_size={config['memory'].get('buffer_size')} takes {in_bytes(size)}, "
+            f"but only {in_bytes(free)} are free."
+        )
+    kept = found.values().get("checkpoints_kept", 1)
+    if config["checkpoint"]["memory"] and size * (kept + 1) > disk:
+        found.warnings.append(
+            f"checkpoints hold the replay data: {kept} of {in_bytes(size)} and one being written, "
+            f"but only {in_bytes(disk)} are free on the disk. Write checkpoint.memory=false."
+        )
+
+
+def memory_bytes(memory: Mapping[str, Any], agent: Agent) -> int | None:
+    """Bytes of all its variables; None where the agent has no memory of records.
+
+    Measured on small ones instead of computed: what a memory keeps (frames once, priorities, flags)
+    is its own business.
+    """
+    size = memory.get("buffer_size")
+    records = agent.input_spaces().get("records")
+    if size is None or records is None:
+        return None
+    try:
+        small, large = (_measured({**memory, "buffer_size": n}, records) for n in _PROBES)
+    except RLGError:
+        return None
+    slope = (large - small) / (_PROBES[1] - _PROBES[0])
+    return int(small + slope * (size - _PROBES[0]))
+
+
+def _measured(spec: Mapping[str, Any], records: Any) -> int:
+    executor = NumpyExecutor()
+    executor.build(registry.make(spec), {"records": records}, apis=["insert"])
+    return executor.nbytes()
+
+
+def _ceil(a: int, b: int) -> int:
+    return -(-a // b)
+
+
+def _n(value: int) -> str:
+    return f"{value:,}"
