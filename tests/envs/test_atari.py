@@ -89,6 +89,22 @@ def blanked(stack, age, lost_lives):
     return stack
 
 
+def test_a_game_that_ends_at_the_time_limit_is_a_terminal_not_a_truncation():
+    whole = make_env("breakout", 1, seed=1, noop_max=0)
+    actions = random_actions(whole, 400)
+    whole.reset()
+    length = next(n for n, a in enumerate(actions, start=1) if whole.step(a).terminals[0])
+    whole.close()
+    for limit, ends in ((length, (True, False)), (length - 1, (False, True))):
+        env = make_env("breakout", 1, seed=1, noop_max=0, max_episode_steps=limit)
+        env.reset()
+        *_, last = (env.step(chosen) for chosen in actions[:limit])
+        env.close()
+        assert (bool(last.terminals[0]), bool(last.truncations[0])) == ends
+        assert last.ended.tolist() == [0]
+        assert last.episode_lengths.tolist() == [limit]
+
+
 def test_rewards_are_clipped_but_returns_are_not():
     """Ms. Pacman's dots give 10 each."""
     actions = None

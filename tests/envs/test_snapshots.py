@@ -44,6 +44,25 @@ def as_stored(snapshot):
     return {**json.loads(json.dumps(rest)), **{key: array.copy() for key, array in arrays.items()}}
 
 
+@pytest.mark.parametrize("case", [*CASES[:2], CASES[3], PONG], ids=lambda case: f"{case[0]}")
+def test_a_snapshot_is_apart_from_the_run_that_goes_on(case):
+    name, num_envs, options = case
+    env = make_env(name, num_envs, seed=4, **options)
+    env.reset()
+    actions = random_actions(env, 30, seed=2)
+    for chosen in actions[:10]:
+        env.step(chosen)
+    snapshot = env.snapshot()
+    before = as_stored(snapshot)
+    for chosen in actions[10:]:
+        env.step(chosen)
+    env.close()
+    assert before["returns"].any() or name == "pong"
+    assert as_stored(snapshot).keys() == before.keys()
+    for key, value in before.items():
+        assert np.array_equal(as_stored(snapshot)[key], value), key
+
+
 def check_restore(name, num_envs, options, steps, points=()):
     """Snapshots at these points and right after ends of episodes and lives go on like the run."""
     env = make_env(name, num_envs, seed=11, **options)
