@@ -28,6 +28,7 @@ SHORT_NAMES: dict[str, str] = {
     # classic control
     "acrobot": "Acrobot-v1",
     "cartpole": "CartPole-v1",
+    "cartpole_positions": "rlg/CartPolePositions-v0",
     "mountain_car": "MountainCar-v0",
     "mountain_car_continuous": "MountainCarContinuous-v0",
     "pendulum": "Pendulum-v1",

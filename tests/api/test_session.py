@@ -15,6 +15,7 @@ from rlg.api.config.validate import validate
 from rlg.api.run import resume, train
 from rlg.errors import CheckpointError, ExecutionError, SpecError
 from rlg.execution.evaluation import Evaluation
+from rlg.execution.types import Clock
 from rlg.tracking.folder import RunFolder
 from rlg.tracking.metrics import read_metrics
 from tests.api.runs import config, course, killed
@@ -252,3 +253,14 @@ def test_two_actors_of_a_run_share_weights_and_no_random_number():
         for stream in actor.executor.builder.binding.streams.values()
     ]
     assert len(np.unique(np.concatenate(numbers))) == 100 * len(numbers)
+
+
+def test_two_actors_of_one_run_share_weights_and_no_random_number():
+    factory = ConfiguredAgents(validate(config()))
+    actors = [factory.make("actor", stream="actor", index=index) for index in range(2)]
+    states = np.zeros((1000, 4), np.float32)
+    clock = Clock(horizon=100)  # All actions are random ones.
+    first, second = (actor.act(states, None, None, clock).env for actor in actors)
+    assert 400 < np.sum(first == second) < 600
+    for path, value in actors[0].get_weights().items():
+        np.testing.assert_array_equal(actors[1].get_weights()[path], value)

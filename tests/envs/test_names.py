@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import gymnasium
+import numpy as np
 import pytest
 
 from rlg.envs import env_names, make_env
@@ -112,3 +113,17 @@ def test_importing_the_layer_imports_no_environment_and_no_framework():
         [sys.executable, "-c", script], check=True, capture_output=True, text=True, timeout=30
     )
     assert done.stdout.strip() == "[]"
+
+
+def test_cartpole_without_velocities_shows_place_and_angle():
+    options = {"num_envs": 2, "seed": 3}
+    with (
+        make_env("cartpole_positions", **options) as hidden,
+        make_env("cartpole", **options) as env,
+    ):
+        seen, whole = hidden.reset(), env.reset()
+        assert hidden.observation_space.shape == (2,)
+        for _ in range(20):
+            np.testing.assert_allclose(seen, whole[:, [0, 2]], rtol=1e-5)
+            seen = hidden.step(np.array([0, 1])).observations
+            whole = env.step(np.array([0, 1])).observations

@@ -46,12 +46,16 @@ class ActorCriticAgent(OnPolicyAgent):
         total_timesteps: int,
         n_steps: int,
         separate: bool,
+        bounded: str,
+        log_std_init: float,
     ) -> None:
         super().__init__(observation_space, action_space, total_timesteps, n_steps)
         self._states, self._masks = _parted(observation_space)
         self.network = for_observations(network, self._states)
         self.optimizer = optimizer
         self.separate = separate
+        self.bounded = bounded
+        self.log_std_init = log_std_init
         self.is_recurrent = hasattr(make(self.network), "unroll")
         self._learning_rates: Schedule | None = getattr(make(optimizer), "schedule", None)
         self._root = self.make_root()
@@ -60,7 +64,13 @@ class ActorCriticAgent(OnPolicyAgent):
     def policy_spec(self) -> dict[str, Any]:
         """The policy on the network of the configuration."""
         kind = "recurrent_actor_critic" if self.is_recurrent else "actor_critic"
-        return {"type": kind, "network": self.network, "separate": self.separate}
+        head = {"bounded": self.bounded, "log_std_init": self.log_std_init}
+        return {
+            "type": kind,
+            "network": self.network,
+            "separate": self.separate,
+            "head": {"type": "action_head", **head},
+        }
 
     # -- spaces -----------------------------------------------------------------------------------
     @property
@@ -195,6 +205,8 @@ class PPOAgent(ActorCriticAgent):
         vf_coef: float = 0.5,
         target_kl: float | None = None,
         separate: bool = True,
+        bounded: str = "squashed_normal",
+        log_std_init: float = 0.0,
         normalize_observations: bool = False,
         normalize_rewards: bool = False,
         num_envs: int = 1,
@@ -222,6 +234,8 @@ class PPOAgent(ActorCriticAgent):
             total_timesteps=total_timesteps,
             n_steps=n_steps,
             separate=separate,
+            bounded=bounded,
+            log_std_init=log_std_init,
         )
 
     def make_root(self) -> Component:
@@ -275,6 +289,8 @@ class A2CAgent(ActorCriticAgent):
         ent_coef: float = 0.0,
         vf_coef: float = 0.5,
         separate: bool = True,
+        bounded: str = "squashed_normal",
+        log_std_init: float = 0.0,
         normalize_observations: bool = False,
         normalize_rewards: bool = False,
         num_envs: int = 1,
@@ -295,6 +311,8 @@ class A2CAgent(ActorCriticAgent):
             total_timesteps=total_timesteps,
             n_steps=n_steps,
             separate=separate,
+            bounded=bounded,
+            log_std_init=log_std_init,
         )
 
     def make_root(self) -> Component:

@@ -1,4 +1,4 @@
-"""Tiny environments for tests and debugging, registered with gymnasium on use."""
+"""Small environments of our own, registered with gymnasium on use."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ BUILTIN: dict[str, tuple[str, int | None]] = {
     "rlg/GridWorld-v0": ("grid_world:GridWorld", 200),
     "rlg/Random-v0": ("random_env:RandomEnv", None),
     "rlg/Counter-v0": ("counter:Counter", None),
+    "rlg/CartPolePositions-v0": ("cartpole_positions:CartPolePositions", 500),
 }
 
 
