@@ -36,7 +36,9 @@ def test_groups_are_the_folders_of_conf():
 @pytest.mark.parametrize("choice", TRAINED)
 def test_every_option_composes_and_is_accepted(choice):
     group, _, option = choice.partition("=")
-    words = ["env=pong"] if option == "nature_cnn" else []
+    # Some options need others: images, continuous actions.
+    needed = {"network=nature_cnn": "env=pong", "env=pendulum": "agent=ppo"}
+    words = [needed[choice]] if choice in needed else []
     if group == "tuned":  # tuned=dqn_cartpole, tuned=optimizer/ppo_cartpole_adam_ppo
         words.append(f"agent={option.rpartition('/')[2].partition('_')[0]}")
     config = composed(choice, *words)
