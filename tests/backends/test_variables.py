@@ -198,3 +198,24 @@ def test_a_part_is_loaded_by_its_scope():
         np.testing.assert_array_equal(other.get_variables("weight")[path], value)
     with pytest.raises(ExecutionError, match="missing: dqn/target_policy/"):
         other.set_variables(source.get_variables(scope="dqn/policy"), scope=both)
+
+
+def test_kernels_are_read_and_written_as_plain_arrays(backend):
+    """Inside, a backend may keep them in another memory order; outside they are C arrays."""
+    executor = make_executor(backend, seed=1)
+    executor.build(
+        make({"type": "conv2d", "filters": 3, "kernel_size": 2}), {"inputs": Box((5, 5, 2))}
+    )
+    kernel = executor.get_weights()["conv2d/kernel"]
+    assert kernel.shape == (2, 2, 2, 3)
+    assert kernel.flags.c_contiguous
+    other = make_executor(backend, seed=2)
+    other.build(
+        make({"type": "conv2d", "filters": 3, "kernel_size": 2}), {"inputs": Box((5, 5, 2))}
+    )
+    weights = executor.get_weights()
+    weights["conv2d/kernel"] = np.asfortranarray(kernel)
+    other.set_weights(weights)
+    np.testing.assert_array_equal(other.get_weights()["conv2d/kernel"], kernel)
+    images = Box((5, 5, 2)).sample(0, batch=2)
+    np.testing.assert_array_equal(other.execute("call", images), executor.execute("call", images))
