@@ -13,6 +13,14 @@ class NumpyOptimizer:
     """Optimizer steps as operations."""
 
     @staticmethod
+    def global_norm(tensors: Sequence[NDArray[Any]]) -> Any:
+        return np.sqrt(sum(np.sum(np.square(x)) for x in tensors))
+
+    @staticmethod
+    def scale_all(tensors: Sequence[NDArray[Any]], factor: Any) -> list[NDArray[Any]]:
+        return [x * factor for x in tensors]
+
+    @staticmethod
     def adam(
         variables: Sequence[NDArray[Any]],
         gradients: Sequence[NDArray[Any]],

@@ -14,6 +14,14 @@ class TFOptimizer:
     """Optimizer steps as operations."""
 
     @staticmethod
+    def global_norm(tensors: Sequence[Tensor]) -> Tensor:
+        return tf.linalg.global_norm(list(tensors))
+
+    @staticmethod
+    def scale_all(tensors: Sequence[Tensor], factor: Tensor) -> list[Tensor]:
+        return [x * factor for x in tensors]
+
+    @staticmethod
     def adam(
         variables: Sequence[Variable],
         gradients: Sequence[Tensor],

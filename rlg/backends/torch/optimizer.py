@@ -11,6 +11,17 @@ from torch import Tensor
 class TorchOptimizer:
     """Optimizer steps as operations."""
 
+    # One call for all tensors: with small networks the number of calls is what an update costs.
+    @staticmethod
+    def global_norm(tensors: Sequence[Tensor]) -> Tensor:
+        norms = torch.stack(torch._foreach_norm(list(tensors)))
+        norm: Tensor = torch.linalg.vector_norm(norms)
+        return norm
+
+    @staticmethod
+    def scale_all(tensors: Sequence[Tensor], factor: Tensor) -> Sequence[Tensor]:
+        return torch._foreach_mul(list(tensors), factor)
+
     @staticmethod
     def adam(
         variables: Sequence[Tensor],

@@ -138,13 +138,14 @@ class Optimizer(Component):
 
     @graph_fn
     def global_norm(self, gradients: Tensor) -> Tensor:
-        ops = self.ops
-        return ops.sqrt(sum(ops.sum(ops.square(gradient)) for gradient in gradients.values()))
+        return self.ops.global_norm(list(gradients.values()))
 
     @graph_fn
     def clip_global_norm(self, gradients: Tensor, norm: Tensor) -> Tensor:
         factor = self.ops.clip(self.max_grad_norm / (norm + 1e-6), 0.0, 1.0)
-        return {key: gradient * factor for key, gradient in gradients.items()}
+        return dict(
+            zip(gradients, self.ops.scale_all(list(gradients.values()), factor), strict=True)
+        )
 
     @graph_fn
     def clip_norms(self, gradients: Tensor) -> Tensor:

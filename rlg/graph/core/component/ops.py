@@ -225,6 +225,12 @@ class Ops(Protocol):
     def gradients(self, loss: Tensor, variables: Mapping[str, Variable]) -> dict[str, Tensor]:
         """d loss / d variable for each; zeros where the loss does not depend on it."""
 
+    def global_norm(self, tensors: Sequence[Tensor]) -> Tensor:
+        """The square root of the sum of all squares of all tensors, as one number."""
+
+    def scale_all(self, tensors: Sequence[Tensor], factor: Tensor) -> Sequence[Tensor]:
+        """Each tensor times one number."""
+
     def adam(
         self,
         variables: Sequence[Variable],
