@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import rlg
-from rlg.errors import SpecError
+from rlg.errors import CheckpointError, SpecError
 from tests.cli.conftest import TINY
 
 HEAVY = ("numpy", "torch", "tensorflow", "hydra", "omegaconf", "gymnasium", "ray", "yaml", "typer")
@@ -80,6 +80,20 @@ def test_a_run_is_trained_loaded_evaluated_and_resumed():
     assert rlg.evaluate(outcome.folder, episodes=3, checkpoint=640).returns == first.returns
     resumed = rlg.resume(outcome.folder, total_timesteps=700)
     assert (resumed.steps, resumed.resumed_at) == (704, 640)
+
+
+def test_an_agent_is_loaded_as_the_checkpoint_of_a_step_holds_it():
+    kept = {"interval": 128, "keep": None}
+    folder = rlg.train(*TINY, checkpoint=kept, evaluation={"interval": 0}).folder
+    first, last = (rlg.load(folder, checkpoint=step).get_weights() for step in (128, None))
+    assert any((first[path] != last[path]).any() for path in last)
+    for step in (77, "step-000000077"):
+        with pytest.raises(CheckpointError):
+            rlg.load(folder, checkpoint=step)
+        with pytest.raises(CheckpointError):
+            rlg.evaluate(folder, episodes=1, checkpoint=step)
+    with pytest.raises(CheckpointError, match="no best model"):
+        rlg.evaluate(folder, episodes=1, checkpoint="best")
 
 
 def test_a_whole_configuration_trains_into_a_folder_of_its_own():

@@ -112,10 +112,13 @@ def test_a_test_needs_something_to_expect(rlg, folder):
     ("word", "said"),
     [
         ("expected.mean_rewards=3", "Did you mean 'expected.mean_reward'?"),
-        ("expected.mean_reward=high", "expected.mean_reward: 'high' is given"),
-        ("expected.minutes=-1", "expected.minutes: it is -1.0; give a positive number."),
+        (
+            "expected.mean_reward=high",
+            "expected.mean_reward: expected a number or null, got 'high'.",
+        ),
+        ("expected.minutes=-1", "expected.minutes: must be positive, got -1.0."),
         ("expected.total_timesteps=0", "expected.total_timesteps: must be at least 1, got 0."),
-        ("expected.seeds=3", "expected.seeds: 3 is given, but it takes a list"),
+        ("expected.seeds=3", "expected.seeds: expected a list"),
     ],
 )
 def test_mistakes_in_what_is_expected_are_said(rlg, word, said):

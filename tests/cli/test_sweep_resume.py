@@ -108,6 +108,16 @@ def test_the_same_words_into_the_same_folder_run_what_is_missing(rlg, two, folde
     assert len(json.loads((folder / "s/sweep.json").read_text())["jobs"]) == 3
 
 
+def test_a_job_that_reached_its_goal_before_its_budget_is_done(rlg, folder):
+    words = ["seed=1,2", "evaluation.stop_at=0", "evaluation.interval=64", "total_timesteps=9000"]
+    assert sweep(rlg, *words).code == 0
+    before = [path.read_bytes() for path in sorted(folder.glob("s/?/metrics.jsonl"))]
+    again = sweep(rlg, *words)
+    assert again.code == 0, again.err
+    assert again.out.count("kept, it was done before") == 2
+    assert [path.read_bytes() for path in sorted(folder.glob("s/?/metrics.jsonl"))] == before
+
+
 def test_another_sweep_in_the_same_folder_is_refused_and_nothing_is_touched(rlg, two, folder):
     before = (folder / "s/sweep.json").read_bytes()
     other = sweep(rlg, "seed=2,3")
