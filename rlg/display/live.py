@@ -108,4 +108,3 @@ class LiveProgress:
             up = (ControlType.CURSOR_UP, 1)
             erase = (ControlType.ERASE_IN_LINE, 2)
             self._console.control(Control(*[erase, up] * (folds * self._drawn[0])))
-        self._drawn = (self._drawn[0], min(self._drawn[1], width))

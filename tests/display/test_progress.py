@@ -160,6 +160,14 @@ def test_counts_have_three_digits(number, text):
 
 
 @pytest.mark.parametrize(
+    ("number", "text"),
+    [(None, "-"), (3.14, "3.1"), (10.4, "10"), (99_999.0, "99,999"), (123_456.0, "123k")],
+)
+def test_rates_are_readable(number, text):
+    assert readable.rate(number) == text
+
+
+@pytest.mark.parametrize(
     ("seconds", "text"),
     [(0.4, "0:00"), (9.6, "0:10"), (3_599.6, "1:00:00"), (90_061, "1d 01:01:01"), (None, "-")],
 )

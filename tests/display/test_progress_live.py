@@ -270,25 +270,25 @@ def read_all(descriptor: int) -> str:
         found += piece
 
 
-def test_a_trail_keeps_the_course_of_a_long_run_in_little_room():
-    trail = Sparkline(most=8)
+def test_a_sparkline_keeps_the_history_of_a_long_run_in_little_room():
+    history = Sparkline(most=8)
     for value in range(1000):
-        trail.add(float(value))
-    means = trail.means
+        history.add(float(value))
+    means = history.means
     assert 4 <= len(means) < 8
     assert means == sorted(means)
     assert means[0] == pytest.approx(63.5)  # of the first 128
-    trail.add(float("nan"))
-    trail.add(None)
-    assert trail.means == means
+    history.add(float("nan"))
+    history.add(None)
+    assert history.means == means
 
 
 def test_bars_go_from_the_lowest_to_the_highest():
-    trail = Sparkline()
+    history = Sparkline()
     for value in (0.0, 7.0, 3.5, 3.5):
-        trail.add(value)
-    assert trail.bars(10) == "▁█▅▅"
-    assert trail.bars(2) == "▁▁"
+        history.add(value)
+    assert history.bars(10) == "▁█▅▅"
+    assert history.bars(2) == "▁▁"
     flat = Sparkline()
     flat.add(2.0)
     assert flat.bars(3) == "▁"

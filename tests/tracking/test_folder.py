@@ -367,6 +367,8 @@ def test_the_same_process_cannot_use_a_folder_twice(tmp_path):
     ):
         RunFolder.open(tmp_path)
     RunFolder.open(tmp_path).close()
+    # Where a file system has no locks, it is the id that says who holds it.
+    assert (tmp_path / ".lock").read_text() == ""
 
 
 def test_a_forked_child_does_not_keep_the_lock_of_its_dead_parent(tmp_path):
