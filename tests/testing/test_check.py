@@ -36,6 +36,7 @@ def check(name: str, backends: tuple[str, ...] = ARRAYS, **settings) -> Report:
         ("forgetful", ("torch",), "torch: a restored component continues differently: call"),
         ("unbounded", ("numpy",), "call: numpy: the output is outside of its space: holds 1."),
         ("squeezed", ARRAYS, "call: torch: the output is outside of its space: shape is (3,)"),
+        ("reused", ARRAYS, "steps: numpy: a result changes with later calls: return a copy"),
         ("failing_on_torch", ARRAYS, "call: torch: raises RuntimeError: no room"),
         ("cut_on_torch", ARRAYS,
          "call: torch: the gradient by `w` is not the slope of the loss: 0 along a line"),

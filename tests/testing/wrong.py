@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rlg.graph import Component, Static, Tensor, api, graph_fn
+from rlg.graph import Component, Static, Tensor, api, graph_fn, host_fn
 from rlg.graph.registry import register
 from rlg.graph.spaces import Box, FloatBox
 
@@ -45,6 +45,29 @@ class OtherOnTorch(Scaled):
 
     def outputs(self, inputs: Tensor) -> Tensor:
         return inputs * self._w * (1.001 if is_torch(inputs) else 1.0)
+
+
+class Reused(Scaled):
+    """A host function that writes into the array that it returned last time."""
+
+    def create_variables(self, *, inputs: Box) -> None:
+        super().create_variables(inputs=inputs)
+        self._buffer = np.zeros(3, "float32")
+
+    def _three(self) -> Any:
+        return Box((3,), ranks="")
+
+    @api
+    @host_fn(spaces=_three)
+    def steps(self) -> Tensor:
+        self._buffer += 1.0
+        return self._buffer
+
+    @api
+    @host_fn(spaces=_three)
+    def more_steps(self) -> Tensor:
+        self._buffer += 2.0
+        return self._buffer
 
 
 class OtherStateOnTorch(Scaled):
@@ -204,6 +227,7 @@ WRONG = {
     "forgetful": Forgetful,
     "hidden_randomness": Hidden,
     "unbounded": Unbounded,
+    "reused": Reused,
     "squeezed": Squeezed,
     "branching": Branching,
     "centred": Centred,

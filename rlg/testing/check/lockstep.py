@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from rlg.graph.spaces import flatten
 from rlg.testing.check.calls import APICall
 from rlg.testing.check.differences import difference, misfit
 from rlg.testing.check.instance import Instance
@@ -25,13 +29,19 @@ class Lockstep:
         self.tolerance = tolerance
         self.rows = {call.label: MethodReport(call.label, call.tensors) for call in calls}
         self.refused: dict[str, str] = {}
+        # Results with what they held when they were returned.
+        self._kept: list[tuple[MethodReport, str, NDArray[Any], bytes]] = []
 
     def run(self, batch: int, time: int) -> None:
         """All calls from the first state; who raises an error is out from there on."""
         for instance in self.running:
             instance.reset()
+        self._kept.clear()
         for number, call in enumerate(self.calls):
             self._step(call, call.sample(number, batch, time))
+        for row, backend, array, content in self._kept:
+            if array.tobytes() != content:
+                _note(row, backend, "a result changes with later calls: return a copy")
 
     def _step(self, call: APICall, inputs: Mapping[str, Any]) -> None:
         row, results = self.rows[call.label], dict[str, Any]()
@@ -42,6 +52,9 @@ class Lockstep:
                     behind.append(instance)
                     continue
                 results[instance.backend] = instance.call(call, inputs)
+                for leaf in flatten(results[instance.backend]).values():
+                    array = np.asarray(leaf)
+                    self._kept.append((row, instance.backend, array, array.tobytes()))
             except Exception as error:  # noqa: BLE001 whatever a component raises is its fault
                 _note(row, instance.backend, f"raises {described(error)}")
                 self.running.remove(instance)

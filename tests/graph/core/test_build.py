@@ -29,17 +29,7 @@ def output_space(
     component: Component, spaces: dict[str, Any], name: str = "call", **options: Any
 ) -> Any:
     """The spaces that the build found for what an API method returns."""
-    test = ComponentTest(component, spaces, **options)
-    root, _ = test.executor._find(name)
-    [graph] = [g for g in test.executor.builder._graphs.values() if g.name == name]
-    assert root is graph.component
-
-    def spaces_in(tree: Any) -> Any:
-        if isinstance(tree, tuple):
-            return tuple(spaces_in(item) for item in tree)
-        return tree.space
-
-    return spaces_in(graph.outputs)
+    return ComponentTest(component, spaces, **options).executor.output_space(name)
 
 
 def fn(function: Any, **marks: Any) -> Component:
@@ -47,6 +37,31 @@ def fn(function: Any, **marks: Any) -> Component:
     marks.setdefault("outputs", 1)
     function.__name__ = "call"
     return type("Fn", (Component,), {"call": api(graph_fn(**marks)(function))})()
+
+
+def test_output_spaces_are_those_of_the_variant_that_is_asked_for():
+    class Sampler(Component):
+        @api
+        @graph_fn
+        def sample(self, n: Size, flat: Static[bool] = False) -> Tensor:
+            return self.ops.zeros((n,) if flat else (n, 3))
+
+        @api
+        def both(self, x, y=None):
+            return x, (self.sample(4), {"y": y})
+
+        @api
+        @graph_fn
+        def nothing(self) -> None:
+            pass
+
+    executor = ComponentTest(Sampler(), {"x": VECTOR, "y": SCALAR}).executor
+    assert executor.output_space("sample") == Box((3,))
+    assert executor.output_space("sample", 4, True) == SCALAR
+    assert executor.output_space("sample", flat=True) == SCALAR
+    assert executor.output_space("both", y=True) == (VECTOR, (Box((3,)), Dict(y=SCALAR)))
+    assert executor.output_space("both") == (VECTOR, (Box((3,)), None))
+    assert executor.output_space("nothing") is None
 
 
 # -- spaces by dry runs ---------------------------------------------------------------------------

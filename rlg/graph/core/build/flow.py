@@ -56,6 +56,9 @@ def tree_space(tree: Tree) -> Any:
     """The space of what an API method returns: None of nothing, a tuple of several values."""
     if isinstance(tree, tuple):
         return tuple(tree_space(value) for value in tree)
+    if isinstance(tree, Mapping):
+        given = {key: space_of(value) for key, value in tree.items() if value is not None}
+        return Dict(given) if given else None
     return None if tree is None else space_of(tree)
 
 
