@@ -64,6 +64,9 @@ COMPOSITION = {
     "train seed=???": ["seed: it has no value"],
     "train agent.gamma=???": ["agent.gamma: it has no value"],
     # flags and commands
+    # sections that an agent doesn't have
+    "train agent=ppo memory.buffer_size=9": ["agent ppo has no memory", "network, optimizer"],
+    "train agent=a2c memory=prioritized": ["memory=prioritized: agent a2c has no memory"],
     "train --foo": ["rlg train", "--foo"],
     "train --cfg jobs": ["--cfg", "'jobs'"],
     "train --cfg job -m": ["-m, --cfg and --info exclude each other"],

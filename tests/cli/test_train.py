@@ -112,7 +112,7 @@ def test_a_resumed_run_refuses_what_its_checkpoints_cannot_follow(rlg):
         "agent.learning_rate=1": "Did you mean 'optimizer.learning_rate'?",
         "total_timesteps=[": "Close brackets",
         "total_timesteps=1,2": "one value each",
-        "total_timesteps=x": "total_timesteps: 'x'",
+        "total_timesteps=x": "total_timesteps: expected an integer, got 'x'",
         "seed=${foo}": "'foo' not found",
     }
     for word, part in cases.items():

@@ -40,7 +40,8 @@ REFUSED = {
     "optimizer.type=adm": ["optimizer.type", "Did you mean 'adam'?"],
     "agent.type=dqm": ["agent.type", "Did you mean 'dqn'?"],
     "backend.type=pytorch": ["backend.type", "Did you mean 'torch'?"],
-    "executor.type=ray": ["executor.type", "local"],
+    "executor.type=mpi": ["executor.type: there is no engine 'mpi'", "local, threads"],
+    "executor.type=thread": ["executor.type", "Did you mean 'threads'?"],
     # keys that were added by force
     "agnt=dqn": ["agnt", "Did you mean 'agent'?"],
     "env.max_episode_step=9": ["Did you mean 'max_episode_steps'?"],
@@ -173,3 +174,11 @@ def test_a_wrong_value_is_refused_with_its_key_and_the_way_out(packaged, change)
         validate(OmegaConf.to_container(changed, resolve=True))
     message = str(refused.value)
     assert [part for part in REFUSED[change] if part not in message] == [], message
+
+
+def test_a_loop_that_an_engine_does_not_offer_is_refused_with_those_that_it_does(monkeypatch):
+    from rlg.api.agents.dqn import DQNAgent
+
+    monkeypatch.setattr(DQNAgent, "loops", ("gradients",))
+    with pytest.raises(SpecError, match="local offers the loops replay, batches, but agent dqn"):
+        validate(config())

@@ -20,6 +20,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from rlg.api.composing.command_line import CommandLine
 from rlg.api.composing.errors import explain_composition, explain_resolution
+from rlg.api.composing.loader import refuse_unused
 from rlg.api.composing.opening import open_hydra
 from rlg.api.config.named_envs import NamedEnvs
 from rlg.api.folders import RUN_DIR, new_folder
@@ -48,7 +49,9 @@ def explained(line: CommandLine) -> Iterator[None]:
 def composed(line: CommandLine) -> dict[str, Any]:
     """The configuration as `rlg train` would get it, resolved."""
     with explained(line), open_hydra(line.config_dir):
-        return resolved(compose(line.config_name, overrides=line.overrides))
+        config = compose(line.config_name, overrides=line.overrides)
+        refuse_unused(config, line.overrides)
+        return resolved(config)
 
 
 def resolved(config: DictConfig) -> dict[str, Any]:
@@ -78,6 +81,7 @@ def new_run(line: CommandLine) -> Iterator[NewRun]:
     with explained(line), open_hydra(line.config_dir):
         overrides = [*line.overrides, "hydra.mode=RUN"]
         config = compose(line.config_name, overrides=overrides, return_hydra_config=True)
+        refuse_unused(config, line.overrides)
     is_named = any(override.startswith(f"{RUN_DIR}=") for override in line.overrides)
     with _as_current(config):
         with explained(line):

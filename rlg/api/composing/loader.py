@@ -17,7 +17,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigTypeError
 
 from rlg.api.config.named_envs import is_env_name
-from rlg.errors import RLGError
+from rlg.errors import RLGError, SpecError
 
 _UNLISTED = re.compile(r"Could not override '([^']+)'")
 _UNLIKE = re.compile(r"Error merging override ([^=]+)=")
@@ -62,6 +62,26 @@ class Loader(ConfigLoaderImpl):
         self, config_name: str | None, overrides: list[str], run_mode: RunMode
     ) -> Any:
         return super().compute_defaults_list(config_name, canonical(overrides), run_mode)
+
+
+def refuse_unused(config: DictConfig, overrides: Sequence[str]) -> None:
+    """Refuses overrides of sections that the agent doesn't consume: they would do nothing.
+
+    In a sweep over agents they may: what suits one of them is no mistake for the others.
+    """
+    from rlg.api.agents.factory import AGENTS, agent_class
+    from rlg.api.config.validate import PARTS
+
+    name = OmegaConf.select(config, "agent.type")
+    if name not in AGENTS:  # a plugin's, or a mistake that has a message of its own
+        return
+    parts = agent_class(name).parts
+    for override in overrides:
+        section = _key(override).lstrip("+~").partition(".")[0]
+        if section in PARTS and section not in parts:
+            raise SpecError(
+                f"{override}: agent {name} has no {section}. Its parts: {', '.join(parts)}."
+            )
 
 
 def canonical(overrides: Sequence[str]) -> list[str]:

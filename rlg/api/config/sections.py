@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from rlg.api.config.signatures import Arguments, arguments_of, check_keys, checked, mapping
 from rlg.errors import BackendError, SpecError
+from rlg.execution.engines import ENGINES
 from rlg.graph.limits import NonNegativeInt, PositiveFloat, PositiveInt
 from rlg.spelling import suggestion
 
@@ -24,7 +25,7 @@ class Executor:
     `actor_backend`: another backend for acting than the learner's, which gets its weights.
     """
 
-    type: Literal["local", "threads"] = "local"
+    type: str = "local"
     actor_backend: Literal["numpy", "torch", "tf"] | None = None
 
 
@@ -99,6 +100,11 @@ def check_section(name: str, given: Any) -> dict[str, Any]:
     first = next(iter(arguments))
     section = mapping(given, name, f"{name}.{first}={arguments[first].default}")
     made = cls(**checked(section, arguments, name, name))
+    if isinstance(made, Executor) and made.type not in ENGINES:
+        raise SpecError(
+            f"executor.type: there is no engine {made.type!r}.{suggestion(made.type, ENGINES)} "
+            f"Known: {', '.join(ENGINES)}."
+        )
     return asdict(made)
 
 

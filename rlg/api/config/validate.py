@@ -37,6 +37,7 @@ from rlg.api.config.signatures import (
     mapping,
 )
 from rlg.errors import RLGError, SpecError
+from rlg.execution.engines import choose_loop
 from rlg.graph.limits import NonNegativeInt, PositiveInt
 from rlg.graph.spaces import Box, Space
 
@@ -74,6 +75,7 @@ def validate(config: Mapping[str, Any], *, loads_backend: bool = True) -> dict[s
     _check_network(parts.get("network"), env["name"], observations)
     timed = {**agent, "total_timesteps": top["total_timesteps"]}
     made = _made(timed, env, observations, actions, parts)
+    choose_loop(sections["executor"]["type"], agent["type"], made.loops)
     _check_batch(agent, parts.get("memory"), made)
     if loads_backend:
         check_devices(backend)
