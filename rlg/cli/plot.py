@@ -34,8 +34,6 @@ def plot(
     from rlg.display.plot import Chart, write_plot
 
     curves, without = read_curves(runs_in(folders), metric, x)
-    if smooth > 1:
-        curves = [curve.smoothed(smooth) for curve in curves]
     keys = None if group_by is None else [key.strip() for key in group_by.split(",")]
     groups = grouped(curves, keys)
     _print(groups, metric)

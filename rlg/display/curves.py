@@ -38,7 +38,6 @@ class Curve:
     config: Mapping[str, Any]  # flat
     x: Floats
     y: Floats
-    measured: Floats | None = None  # what was logged, if `y` is smoothed
 
     @property
     def seed(self) -> Any:
@@ -52,13 +51,7 @@ class Curve:
         total = np.concatenate([[0.0], np.cumsum(self.y)])
         end = np.arange(1, len(self.y) + 1)
         start = np.maximum(0, end - points)
-        y = (total[end] - total[start]) / (end - start)
-        return replace(self, y=y, measured=self.values)
-
-    @property
-    def values(self) -> Floats:
-        """As they were logged."""
-        return self.y if self.measured is None else self.measured
+        return replace(self, y=(total[end] - total[start]) / (end - start))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +81,12 @@ class CurveGroup:
 
     def last(self) -> tuple[float, float | None]:
         """Mean and standard deviation of the last values of the curves."""
-        values = np.array([curve.values[-1] for curve in self.curves])
+        values = np.array([curve.y[-1] for curve in self.curves])
         return float(values.mean()), float(values.std(ddof=1)) if self.count > 1 else None
 
     def best(self) -> float:
         """The mean over the curves of their highest values."""
-        return float(np.mean([curve.values.max() for curve in self.curves]))
+        return float(np.mean([curve.y.max() for curve in self.curves]))
 
 
 def runs_in(folders: Iterable[Path]) -> list[Path]:

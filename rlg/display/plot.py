@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
@@ -62,20 +61,23 @@ def draw(chart: Chart) -> Figure:
     from matplotlib.figure import Figure
     from matplotlib.ticker import EngFormatter
 
-    groups, label = _timed(chart.groups) if chart.axis == "time" else (chart.groups, "")
-    figure = Figure((WIDTH, HEIGHT + ROW * len(groups)), layout="constrained")
+    unit, label = _unit(chart)
+    figure = Figure((WIDTH, HEIGHT + ROW * len(chart.groups)), layout="constrained")
     axes = figure.add_subplot()
-    for index, group in enumerate(groups):
-        _draw_group(axes, group, COLOURS[index % 8], STYLES[index // 8 % 3])
+    for index, group in enumerate(chart.groups):
+        curves = [replace(c.smoothed(chart.smooth), x=c.x / unit) for c in group.curves]
+        drawn = replace(group, curves=tuple(curves))
+        label_of = f"{shorten(group.label, LABEL, placeholder='...')}   ({figures(group)})"
+        _draw_group(axes, drawn, COLOURS[index % 8], STYLES[index // 8 % 3], label_of)
     axes.set_title(chart.title, loc="left", weight="bold", pad=22 if chart.note else 8)
     if chart.note:
         axes.text(0, 1.015, chart.note, transform=axes.transAxes, fontsize=9, color="#656d76")
-    axes.set_xlabel(label or AXES[chart.axis])
+    axes.set_xlabel(label)
     axes.set_ylabel(chart.metric)
     if chart.axis != "time":
         axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     axes.set_xlim(left=0)
-    lowest = min(float(curve.y.min()) for group in groups for curve in group.curves)
+    lowest = min(float(curve.y.min()) for group in chart.groups for curve in group.curves)
     if lowest >= 0 > axes.get_ylim()[0]:
         axes.set_ylim(bottom=0)  # a band below zero of a metric that never is needs no room
     axes.grid(color="#e4e7eb")
@@ -85,7 +87,7 @@ def draw(chart: Chart) -> Figure:
     return figure
 
 
-def _draw_group(axes: Axes, group: CurveGroup, colour: str, style: str) -> None:
+def _draw_group(axes: Axes, group: CurveGroup, colour: str, style: str, label: str) -> None:
     for curve in group.curves if group.count > 1 else ():
         marker = "o" if len(curve.x) == 1 else None
         axes.plot(curve.x, curve.y, style, color=colour, lw=0.9, alpha=0.45, marker=marker, ms=4)
@@ -98,18 +100,18 @@ def _draw_group(axes: Axes, group: CurveGroup, colour: str, style: str) -> None:
         lw=2.2,
         marker="o" if len(x) <= FEW else None,
         ms=4,
-        label=f"{shorten(group.label, LABEL, placeholder='...')}   ({figures(group)})",
+        label=label,
     )
 
 
-def _timed(groups: Sequence[CurveGroup]) -> tuple[tuple[CurveGroup, ...], str]:
-    """Seconds in the unit that suits the longest run."""
-    longest = max(float(curve.x[-1]) for group in groups for curve in group.curves)
-    unit, name = next((entry[1:] for entry in TIMES if longest >= entry[0]), (1.0, "seconds"))
-    return tuple(
-        replace(group, curves=tuple(replace(curve, x=curve.x / unit) for curve in group.curves))
-        for group in groups
-    ), f"{name} of training"
+def _unit(chart: Chart) -> tuple[float, str]:
+    """What x is divided by, and its label: times are in the unit that suits the longest run."""
+    longest = max(float(curve.x[-1]) for group in chart.groups for curve in group.curves)
+    if chart.axis == "time":
+        for least, unit, name in TIMES:
+            if longest >= least:
+                return unit, f"{name} of training"
+    return 1.0, AXES[chart.axis]
 
 
 def figures(group: CurveGroup) -> str:

@@ -107,8 +107,10 @@ def test_smoothing_is_a_mean_of_the_last_points_and_leaves_the_figures_alone(fol
     path = make_run(folder / "a", {100: 0.0, 200: 6.0, 300: 3.0, 400: 9.0})
     (curve,), _ = read_curves([path], "eval/mean_reward", "steps")
     assert curve.smoothed(3).y.tolist() == [0, 3, 3, 6]
-    (group,) = grouped([curve.smoothed(3)], None)
-    assert group.last()[0] == 9.0
+    axes = axes_of(folder, smooth=3)
+    assert axes.lines[0].get_ydata().tolist() == [0, 3, 3, 6]
+    assert "last 9.00" in axes.figure.legends[0].get_texts()[0].get_text()
+    assert axes.texts[0].get_text() == "each run smoothed over 3 points"
 
 
 def test_the_text_has_final_figures_of_every_group(rlg, six):
