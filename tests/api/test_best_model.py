@@ -13,10 +13,18 @@ from rlg.api.run import resume, train
 from rlg.errors import CheckpointError
 from rlg.tracking.checkpoints.store import CheckpointStore
 from rlg.tracking.folder import RunFolder
-from tests.api.runs import config
+from tests.api import runs
 
 PLAY = session.evaluate
 REWARDS = (3.0, 9.0, 5.0, 20.0)  # of the evaluations at 512, 1024, 1536 and 2048
+
+
+def config(**changes) -> dict:
+    """A run that learns little: only its evaluations matter here."""
+    settings = runs.config(**changes)
+    settings["agent"]["gradient_steps"] = 1
+    settings["evaluation"]["episodes"] = 1
+    return settings
 
 
 def scripted(monkeypatch, rewards) -> None:
