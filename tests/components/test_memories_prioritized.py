@@ -110,6 +110,7 @@ def test_errors_that_arrive_after_their_record_was_overwritten_are_ignored(backe
     [
         ([0, 4, 0], [1, 9, 2]),  # The stale one comes last.
         ([4, 1, 4], [1, 3, 2]),  # A stale one of the same row stands between equal keys.
+        ([4, 4, 0], [1, 3, 2]),  # Of equal keys the last one stays, whatever comes behind them.
         ([1, 4, 2], [1, 9, 3]),
         ([5, 0, 1], [1, 1, 9]),
     ],
