@@ -26,7 +26,7 @@ def asked(rlg, line: str) -> list[str]:
     [
         ("rlg tra", ["train"]),
         ("rlg --v", ["--version"]),
-        ("rlg train env=p", ["env=pong"]),
+        ("rlg train env=po", ["env=pong"]),
         ("rlg train agent.gam", ["agent.gamma="]),
         ("rlg train agent.gamma=", ["agent.gamma=0.99"]),
         ("rlg train agent.double=", ["agent.double=true", "agent.double=false"]),

@@ -22,7 +22,7 @@ def test_a_bad_value_fails_its_own_job_and_the_command_at_the_end(rlg, folder):
     assert "Error executing job" not in result.err
     for number, value in ((0, 0.9), (2, 0.8), (3, 0.7)):
         assert f"job {number} (agent.gamma={value}): done" in result.out
-    assert "failed:     job 1 (agent.gamma=7): agent.gamma: it is 7.0" in result.out
+    assert "failed:     job 1 (agent.gamma=7): agent.gamma: must be between 0 and 1" in result.out
     found = {
         path.parent.name: json.loads(path.read_text()) for path in folder.glob("s/?/status.json")
     }
