@@ -17,8 +17,19 @@ from rlg.envs.vector import Step
 from rlg.execution.adders import Adder
 from rlg.execution.recurrent_state import RecurrentState
 from rlg.execution.roles import Actor
-from rlg.execution.types import Action, Batch, Clock, Segment, Weights
-from rlg.graph.spaces import Space, flatten, map_leaves
+from rlg.execution.types import (
+    Action,
+    Batch,
+    Clock,
+    Segment,
+    Weights,
+    segment_from_tree,
+    segment_to_tree,
+)
+from rlg.graph.spaces import flatten, map_leaves
+
+# The steps, or environments, of the ends of episodes where there are none.
+NOWHERE = np.empty(0, np.int64)
 
 
 class SteppingSampler:
@@ -32,6 +43,11 @@ class SteppingSampler:
         self.version = 0
         self._recurrent = None if actor.state_space is None else RecurrentState(actor.state_space)
         self._observations: Any = None
+        # Sampled already, where a checkpoint was saved by an engine that samples ahead.
+        self._ahead: Segment | None = None
+        # The layout of columns, asked for once: tasks may be as short as one step.
+        self._state = env.observation_space.zeros(1)
+        self._columns = {name: space.zeros(1) for name, space in actor.columns.items()}
 
     def start(self) -> None:
         """Begins the first episodes."""
@@ -44,8 +60,11 @@ class SteppingSampler:
 
     def collect(self, clock: Clock) -> Segment:
         """The next steps alone."""
+        if self._ahead is not None:
+            segment, self._ahead = self._ahead, None
+            return segment
         env, actor, recurrent = self.env, self.actor, self._recurrent
-        recording = _Recording(self.steps, env, actor.columns)
+        recording = _Recording((self.steps, env.num_envs), self._state, self._columns)
         observations, hidden, begins = self._observations, None, None
         for row in range(self.steps):
             if recurrent is not None:
@@ -73,7 +92,8 @@ class SteppingSampler:
         pending = {**self.adder.get_state(), "streams": self.actor.get_streams()}
         if self._recurrent is not None:
             pending["hidden"] = self._recurrent.get_state()
-        return {"environments": self.env.snapshot(), "pending": pending}
+        ahead = None if self._ahead is None else segment_to_tree(self._ahead)
+        return {"environments": self.env.snapshot(), "pending": pending, "ahead": ahead}
 
     def set_state(self, state: Mapping[str, Any]) -> None:
         """Continues exactly from there."""
@@ -83,6 +103,8 @@ class SteppingSampler:
         self.actor.set_streams(pending["streams"])
         if self._recurrent is not None and "hidden" in pending:
             self._recurrent.set_state(pending["hidden"])
+        ahead = state.get("ahead")
+        self._ahead = None if ahead is None else segment_from_tree(ahead)
 
     def close(self) -> None:
         """Frees the environments."""
@@ -92,11 +114,11 @@ class SteppingSampler:
 class _Recording:
     """The columns of a segment while it is sampled."""
 
-    def __init__(self, steps: int, env: VectorEnv, columns: Mapping[str, Space]) -> None:
-        shape = (steps, env.num_envs)
-        self._space = env.observation_space
-        self.states = _column(env.observation_space, *shape)
-        self.columns = {name: _column(space, *shape) for name, space in columns.items()}
+    def __init__(self, shape: tuple[int, int], state: Any, columns: Mapping[str, Any]) -> None:
+        """`shape` is [T, N]; `state` and `columns` are one row each."""
+        self._state = state
+        self.states = _column(state, shape)
+        self.columns = {name: _column(row, shape) for name, row in columns.items()}
         self.rewards = np.empty(shape, np.float32)
         self.terminals, self.truncations = np.empty(shape, np.bool_), np.empty(shape, np.bool_)
         self.returns: list[float] = []
@@ -133,15 +155,14 @@ class _Recording:
 
     def segment(self, observations: Any, last_hidden: Any, version: int) -> Segment:
         """All of it, with the observations after the last step."""
-        times = [np.full(len(rows), row) for row, rows, *_ in self._ends]
-        none = np.empty(0, np.int64)
-        final = map_leaves(lambda x: x[:0], self._space.zeros(1))
-        final_hidden = None
+        ends, final = (NOWHERE, NOWHERE), map_leaves(lambda x: x[:0], self._state)
+        final_hidden = map_leaves(lambda x: x[:0], last_hidden) if last_hidden is not None else None
         if self._ends:
-            final = _joined([found for _, _, found, _ in self._ends])
-        if last_hidden is not None:
-            parts = [hidden for *_, hidden in self._ends]
-            final_hidden = _joined([map_leaves(lambda x: x[:0], last_hidden), *parts])
+            times, rows, finals, hiddens = zip(*self._ends, strict=True)
+            steps = [np.full(len(found), time) for time, found in zip(times, rows, strict=True)]
+            ends = np.concatenate(steps), np.concatenate(rows)
+            final = _joined(finals)
+            final_hidden = None if last_hidden is None else _joined(hiddens)
         return Segment(
             states=self.states,
             columns=self.columns,
@@ -149,10 +170,7 @@ class _Recording:
             terminals=self.terminals,
             truncations=self.truncations,
             last_states=observations,
-            ends=(
-                np.concatenate([none, *times]),
-                np.concatenate([none, *(rows for _, rows, *_ in self._ends)]),
-            ),
+            ends=ends,
             final_states=final,
             returns=self.returns,
             lengths=self.lengths,
@@ -164,15 +182,12 @@ class _Recording:
         )
 
 
-def _joined(parts: list[Any]) -> Any:
+def _joined(parts: Sequence[Any]) -> Any:
     return map_leaves(lambda *arrays: np.concatenate(arrays), *parts)
 
 
-def _column(space: Space, steps: int, num_envs: int) -> Any:
-    def make(zeros: NDArray[Any]) -> NDArray[Any]:
-        return np.empty((steps, num_envs, *zeros.shape[1:]), zeros.dtype)
-
-    return map_leaves(make, space.zeros(1))
+def _column(row: Any, shape: tuple[int, int]) -> Any:
+    return map_leaves(lambda x: np.empty((*shape, *x.shape[1:]), x.dtype), row)
 
 
 def _write(column: Any, row: int, values: Any) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from rlg.execution.adders import Segments, Sequences, Steps, Windows
+from rlg.execution.engines.local import LocalPool
 from rlg.execution.engines.threads import ThreadPool
 from rlg.execution.sampling import SteppingSampler
 from rlg.execution.types import Clock, Weights
@@ -120,6 +121,27 @@ def test_a_round_under_way_is_part_of_the_threads_state():
     np.testing.assert_array_equal(found, expected)
     pool.close()
     other.close()
+
+
+def test_a_round_that_a_thread_was_ahead_is_not_lost_without_a_thread():
+    pool = ThreadPool(sampler(adder=Windows(3)))
+    pool.ready(Clock())
+    state = pool.get_state()
+    expected = [pool.ready(Clock())[0] for _ in range(2)]
+    pool.close()
+    made = SteppingSampler(Numbered((3, 2)), Noting(), Windows(3), 4)
+    other = LocalPool(made, wants_weights=True)
+    other.set_state(state)
+    # Saved once more before anything is sampled, as by a stop between updates.
+    other.set_state(other.get_state())
+    found = [other.ready(Clock())[0] for _ in range(2)]
+    for (segment, batches), (expected_segment, expected_batches) in zip(
+        found, expected, strict=True
+    ):
+        np.testing.assert_array_equal(numbers(segment), numbers(expected_segment))
+        np.testing.assert_array_equal(
+            batches[0].records["rewards"], expected_batches[0].records["rewards"]
+        )
 
 
 def test_an_environment_that_fails_in_the_thread_fails_the_run():

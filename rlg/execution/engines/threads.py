@@ -14,14 +14,7 @@ from typing import Any
 from rlg.execution.engines.local import assemble, make_sampler
 from rlg.execution.roles import AgentFactory, Loop
 from rlg.execution.sampling import SteppingSampler
-from rlg.execution.types import (
-    Batch,
-    Clock,
-    Segment,
-    Weights,
-    segment_from_tree,
-    segment_to_tree,
-)
+from rlg.execution.types import Batch, Clock, Segment, Weights, segment_to_tree
 
 
 class ThreadPool:
@@ -59,18 +52,18 @@ class ThreadPool:
 
     def get_state(self) -> dict[str, Any]:
         """Waits for the round under way: it was sampled by weights that are gone at a resume."""
-        ahead = None if self._next is None else segment_to_tree(self._next.result())
-        return {**self.sampler.get_state(), "ahead": ahead}
+        ahead = {} if self._next is None else {"ahead": segment_to_tree(self._next.result())}
+        return {**self.sampler.get_state(), **ahead}
 
     def set_state(self, state: Mapping[str, Any]) -> None:
         self.sampler.set_state(state)
-        if state.get("ahead") is not None:
-            self._next = Future()
-            self._next.set_result(segment_from_tree(state["ahead"]))
 
     def close(self) -> None:
-        self._thread.shutdown(wait=True)
-        self.sampler.close()
+        try:
+            # The environments are the thread's until its round is done.
+            self._thread.shutdown(wait=True)
+        finally:
+            self.sampler.close()
 
 
 def open_threads(factory: AgentFactory, settings: Mapping[str, Any], horizon: int) -> Loop:
