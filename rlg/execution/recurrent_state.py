@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rlg.errors import ExecutionError
 from rlg.graph.spaces import Space
 
 
@@ -33,7 +34,18 @@ class RecurrentState:
 
     def reset(self, ended: Any = None) -> None:
         """Episodes begin where others ended, bool [N]; everywhere if left out."""
-        self._resets = np.array(ended, np.bool_) if ended is not None else np.ones(0, np.bool_)
+        if ended is None:
+            self._resets = np.ones(0, np.bool_)
+        if not len(self._resets):
+            return  # All begin anyway.
+        ends = np.atleast_1d(np.asarray(ended, np.bool_))
+        if ends.shape != self._resets.shape:
+            raise ExecutionError(
+                f"reset: {ends.size} ends are given, but the last step was one of "
+                f"{len(self._resets)} environments. Give one bool for each of them."
+            )
+        # Several calls before the next step add up: environments may end one by one.
+        self._resets = self._resets | ends
 
     def get_state(self) -> dict[str, Any]:
         return {"values": self._values, "resets": self._resets}
