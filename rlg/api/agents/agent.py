@@ -299,10 +299,8 @@ class Agent:
 
     def _batched(self, states: Any) -> tuple[Any, bool]:
         """States with a batch axis, and whether it had to be added."""
-        box = next(iter(self.observation_space.flatten().values()))
-        leaf = states
-        while isinstance(leaf, (Mapping, tuple)):
-            leaf = next(iter(leaf.values() if isinstance(leaf, Mapping) else leaf))
-        if np.ndim(leaf) > len(box.shape):
+        path, box = next(iter(self.observation_space.flatten().items()))
+        leaf = flatten(states).get(path)
+        if leaf is None or np.ndim(leaf) > len(box.shape):
             return states, False
         return map_leaves(lambda x: np.asarray(x)[None], states), True

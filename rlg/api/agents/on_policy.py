@@ -61,7 +61,8 @@ class OnPolicyAgent(Agent):
     ) -> Action:
         inputs = (observations,) if state is None else (observations, state, resets)
         found = self.executor.execute("act", *inputs, explore)
-        outputs = found if isinstance(found, tuple) else (found,)
+        # A lone output may be a tuple itself: the actions of a Tuple space.
+        outputs = (found,) if state is None and len(self.columns) == 1 else found
         columns = dict(zip(self.columns, outputs, strict=False))
         actions = columns["actions"]
         env = self._clipped(actions) if self._has_bounds else actions
