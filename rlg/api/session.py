@@ -177,8 +177,10 @@ class Session:
 
     def close(self) -> None:
         """Frees files and environments."""
-        self.log.close()
-        self.loop.close()
+        try:
+            self.log.close()
+        finally:
+            self.loop.close()
 
     def __enter__(self) -> Self:
         return self

@@ -14,15 +14,19 @@ from rlg.api.agents.factory import ConfiguredAgents
 from rlg.api.config.validate import validate
 from rlg.api.run import resume, train
 from rlg.errors import CheckpointError, ExecutionError, SpecError
+from rlg.execution import engines
+from rlg.execution.engines import ENGINES, EngineEntry, choose_loop
 from rlg.execution.evaluation import Evaluation
+from rlg.execution.sampling import SteppingSampler
 from rlg.execution.types import Clock
 from rlg.tracking.folder import RunFolder
-from rlg.tracking.metrics import read_metrics
+from rlg.tracking.metrics import MetricsLog, read_metrics
 from tests.api.runs import config, course, killed
 
 
 def short(**changes):
-    return config(total_timesteps=512, **{"evaluation": {"interval": 0, "episodes": 2}, **changes})
+    base = {"total_timesteps": 512, "evaluation": {"interval": 0, "episodes": 2}}
+    return config(**{**base, **changes})
 
 
 # -- state is strict ------------------------------------------------------------------------------
@@ -202,8 +206,27 @@ def test_an_actor_holds_no_memory_target_or_optimizer():
 
 def test_an_engine_without_the_agents_loop_is_refused_with_those_that_have_it(monkeypatch):
     monkeypatch.setattr(DQNAgent, "loops", ("dreams",))
-    with pytest.raises(SpecError, match="local offers the loops replay, batches, but agent dqn"):
+    refused = r"local offers the loops replay, batches, but agent dqn runs on dreams\. No engine"
+    with pytest.raises(SpecError, match=refused):
         ConfiguredAgents(validate(config()))
+    few = {**ENGINES, "local": EngineEntry("nowhere", ("dreams",))}
+    monkeypatch.setattr(engines, "ENGINES", few)
+    with pytest.raises(SpecError, match=r"threads offers .* Use executor=local\.$"):
+        choose_loop("threads", "dqn", ("dreams",))
+
+
+def test_environments_are_closed_even_where_the_log_can_not_be(tmp_path, monkeypatch):
+    closed, close = [], MetricsLog.close
+
+    def failing(self):
+        close(self)
+        raise OSError("no space left")
+
+    monkeypatch.setattr(MetricsLog, "close", failing)
+    monkeypatch.setattr(SteppingSampler, "close", lambda self: closed.append(self.env))
+    with pytest.raises(OSError, match="no space left"):
+        train(short(total_timesteps=32), tmp_path)
+    assert len(closed) == 1
 
 
 def test_the_memory_of_a_checkpoint_is_read_only_where_it_is_kept(tmp_path, monkeypatch):

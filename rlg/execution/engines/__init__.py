@@ -35,10 +35,11 @@ def choose_loop(engine: str, agent: str, loops: tuple[str, ...]) -> str:
     for loop in loops:
         if loop in offered:
             return loop
-    able = [name for name, entry in ENGINES.items() if set(loops) & set(entry.loops)]
+    able = [f"executor={name}" for name, e in ENGINES.items() if set(loops) & set(e.loops)]
+    advice = f"Use {' or '.join(able)}." if able else "No engine offers one of them."
     raise SpecError(
         f"executor: {engine} offers the loops {', '.join(offered)}, but agent {agent} runs on "
-        f"{', '.join(loops)}. Use executor={' or executor='.join(able)}."
+        f"{', '.join(loops)}. {advice}"
     )
 
 
