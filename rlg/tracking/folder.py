@@ -223,15 +223,16 @@ class RunFolder:
 
     def clear(self) -> None:
         """Removes what a run left that has nothing to resume from; other files stay."""
+        files = (self.status_file, self.config, self.meta, self.metrics, self.progress, self.graph)
         held = self._lock or lock.FolderLock(self.path)
-        for path in (self.status_file, self.config, self.meta, self.log.path, self.metrics):
-            path.unlink(missing_ok=True)
-        for path in (self.progress, self.graph, self.graph.with_suffix(".html")):
-            path.unlink(missing_ok=True)
-        for path in (self.tensorboard, self.checkpoints, self.best, self.path / "plans"):
-            shutil.rmtree(path, ignore_errors=True)
-        if self._lock is None:
-            held.release()
+        try:
+            for path in (*files, self.log.path, self.graph.with_suffix(".html")):
+                path.unlink(missing_ok=True)
+            for path in (self.tensorboard, self.checkpoints, self.best, self.path / "plans"):
+                shutil.rmtree(path, ignore_errors=True)
+        finally:
+            if self._lock is None:
+                held.release()
 
     def close(self) -> None:
         """Releases the folder lock."""
