@@ -42,7 +42,8 @@ def new_folder(path: Path, *, is_named: bool, key: str = RUN_DIR) -> Iterator[Pa
         yield folder
     except BaseException as error:
         is_refused = exit_code_of(error) == BAD_CONFIGURATION
-        if not is_named and (is_refused or not RunFolder(folder).status_file.exists()):
+        has_begun = not is_refused and RunFolder(folder).status_file.exists()
+        if not (is_named or has_begun or _has_results(folder)):
             _remove(folder)
         elif is_refused and key == RUN_DIR:
             note_failure(folder, error)
@@ -69,6 +70,12 @@ def _named(folder: Path, key: str) -> Path:
         run.clear()
     folder.mkdir(parents=True, exist_ok=True)
     return folder
+
+
+def _has_results(folder: Path) -> bool:
+    """Checkpoints of a run, or runs of a sweep: nobody removes these, whatever went wrong."""
+    patterns = ("checkpoints/step-*", "*/status.json", "*/*/status.json")
+    return any(True for pattern in patterns for _ in folder.glob(pattern))
 
 
 def _remove(folder: Path) -> None:

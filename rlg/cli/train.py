@@ -74,23 +74,22 @@ def _run(line: CommandLine) -> int:
     from rlg.api.composing.compose import new_run
     from rlg.cli.waiting import loading_message, print_start, waiting
 
-    with new_run(line) as run:
-        with waiting(loading_message(run.config)):
-            from rlg.api.run import train as train_run
-            from rlg.cli.summary import print_failure, print_outcome
+    with new_run(line) as run, waiting(loading_message(run.config)):
+        from rlg.api.run import train as train_run
+        from rlg.cli.summary import print_failure, print_outcome
 
-            try:
-                outcome = train_run(
-                    run.config,
-                    run.folder,
-                    run.command,
-                    as_test=line.as_test,
-                    on_start=print_start,
-                )
-            except Exception as error:
-                print_failure(run.folder, error)
-                raise
-        print_outcome(outcome)
+        try:
+            outcome = train_run(
+                run.config,
+                run.folder,
+                run.command,
+                as_test=line.as_test,
+                on_start=print_start,
+            )
+        except Exception as error:
+            print_failure(run.folder, error)
+            raise
+    print_outcome(outcome)
     return outcome.exit_code
 
 

@@ -73,6 +73,18 @@ def test_a_name_is_taken_while_refused_runs_remove_the_days_folder(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("result", ["checkpoints/step-000000640", "0/status.json"])
+def test_results_are_never_removed_whatever_goes_wrong(tmp_path, result):
+    def fails_late() -> None:
+        with new_folder(tmp_path / "day/run", is_named=False) as folder:
+            (folder / result).mkdir(parents=True)
+            raise SpecError("late")
+
+    with pytest.raises(SpecError, match="late"):
+        fails_late()
+    assert (tmp_path / "day/run" / result).exists()
+
+
 def test_a_place_that_is_a_file_is_an_error_and_not_a_search_without_end(tmp_path):
     (tmp_path / "file").write_text("")
     for path in (tmp_path / "file/run", tmp_path / "file/day/run"):
