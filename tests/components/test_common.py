@@ -142,7 +142,7 @@ def test_mismatching_inputs_are_refused(component, inputs, error, message):
 @pytest.mark.parametrize(
     ("component", "error", "message"),
     [
-        (Following(0.0), ComponentError, "tau is 0.0; give one above 0"),
+        (Following(0.0), ComponentError, "tau must be above 0 and at most 1, got 0.0"),
         (Following(1.0, units=2), SpaceError, "differ in bias, kernel. Make the target as a copy"),
     ],
 )

@@ -252,7 +252,7 @@ def test_records_have_equal_ranks():
 
 
 def test_counts_are_positive():
-    with pytest.raises(ComponentError, match="num_parts is 0; give 1 or more"):
+    with pytest.raises(ComponentError, match="num_parts must be at least 1, got 0"):
         BatchSplitter(0)
     with pytest.raises(ComponentError, match="n_epochs is 0 and batch_size 64"):
         IterativeOptimization(Census(), 0)

@@ -106,7 +106,7 @@ def test_scale_makes_floats_of_bytes(backend):
         (Dense(2), Box((4, 4, 3), "uint8"), SpaceError, "Put a Flatten or a Scale layer before it"),
         (Dense(2), Dict(a=Box((2,))), SpaceError, "dense: Dense takes float vectors"),
         (Dense(2), Box((2,), ranks=""), SpaceError, "Give it a batch rank"),
-        (Dense(0), Box((2,)), ComponentError, "units is 0"),
+        (Dense(0), Box((2,)), ComponentError, "units must be at least 1, got 0"),
         (Dense(2, "rleu"), Box((2,)), SpecError, "dense: .*Did you mean 'relu'.*silu, softplus"),
         (
             Dense(2, kernel_init="xavier"),
@@ -119,7 +119,7 @@ def test_scale_makes_floats_of_bytes(backend):
         (Conv2D(2, 3), Box((5, 5, 1), "uint8"), SpaceError, "Put a Scale layer before it"),
         (Conv2D(2, 3), Box((5, 5, 1), ranks=""), SpaceError, "Give it a batch rank"),
         (Conv2D(2, 3, padding="full"), Box((5, 5, 1)), ComponentError, "use valid or same"),
-        (Conv2D(0, 3), Box((5, 5, 1)), ComponentError, "filters is 0"),
+        (Conv2D(0, 3), Box((5, 5, 1)), ComponentError, "filters must be at least 1, got 0"),
         (Flatten(), Dict(a=Box()), SpaceError, "Take containers apart first"),
         (Scale(), Box((2,)), SpaceError, "Leave the layer out"),
         (Scale(0.0), Box((2,), "uint8"), ComponentError, "divisor is 0"),

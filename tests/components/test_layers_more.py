@@ -178,7 +178,7 @@ def sorted_by_layer(test: ComponentTest) -> list[tuple[np.ndarray, np.ndarray]]:
         (MaxPool2D(3), Box((2, 5, 1)), SpaceError, "does not fit into images of"),
         (MaxPool2D(3, padding="full"), Box((5, 5, 1)), ComponentError, "use valid or same"),
         (LayerNorm(), FloatBox(), SpaceError, "LayerNorm takes float32 tensors"),
-        (LayerNorm(0.0), Box((2,)), ComponentError, "epsilon is 0.0"),
+        (LayerNorm(0.0), Box((2,)), ComponentError, "epsilon must be above 0, got 0.0"),
         (LocalResponseNorm(-1), Box((2,)), ComponentError, "depth_radius is -1"),
         (Residual([Dense(3)]), Box((2,)), SpaceError, "Let the last one give what comes in"),
         (Concat(), Box((2,)), SpaceError, "Concat takes a Dict or Tuple"),
@@ -204,7 +204,7 @@ def test_layers_refuse_what_they_cannot_take(layer, inputs, error, message):
     ("make", "message"),
     [
         (lambda: MaxPool2D(0), "pool_size is 0; give a positive int or a pair"),
-        (lambda: RepeaterStack(["flatten"], 0), "repeats is 0; give 1 or more"),
+        (lambda: RepeaterStack(["flatten"], 0), "repeats must be at least 1, got 0"),
         (lambda: MultiInput({}), "it has no networks"),
         (lambda: Residual([]), "it has no layers"),
     ],

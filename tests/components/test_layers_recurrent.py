@@ -223,7 +223,7 @@ def test_refusals_show_the_way_out(spaces, error, message):
 
 
 def test_units_are_positive():
-    with pytest.raises(ComponentError, match="units is 0; give 1 or more"):
+    with pytest.raises(ComponentError, match="units must be at least 1, got 0"):
         ComponentTest(GRULayer(0), {"inputs": Box((2,))})
 
 

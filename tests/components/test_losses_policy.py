@@ -271,10 +271,10 @@ def test_impala_takes_sequences_in_both_orders(backend):
 @pytest.mark.parametrize(
     ("loss", "message"),
     [
-        (A2CLoss(vf_coef=-1.0), "a2c-loss: vf_coef is -1.0; give 0 or more"),
-        (A2CLoss(ent_coef=-0.1), "ent_coef is -0.1"),
-        (PPOLoss(clip_range=0.0), "ppo-loss: clip_range is 0.0; give a positive one"),
-        (PPOLoss(clip_range_vf=-1.0), "clip_range_vf is -1.0"),
+        (A2CLoss(vf_coef=-1.0), "a2c-loss: vf_coef must be at least 0, got -1.0"),
+        (A2CLoss(ent_coef=-0.1), "ent_coef must be at least 0, got -0.1"),
+        (PPOLoss(clip_range=0.0), "ppo-loss: clip_range must be positive, got 0.0"),
+        (PPOLoss(clip_range_vf=-1.0), "clip_range_vf must be positive, got -1.0"),
     ],
 )
 def test_numbers_out_of_range_are_refused(loss, message):
@@ -283,7 +283,7 @@ def test_numbers_out_of_range_are_refused(loss, message):
 
 
 def test_a_bound_of_rewards_must_be_positive():
-    with pytest.raises(ComponentError, match=r"reward_clip is 0\.0; give a positive one, or None"):
+    with pytest.raises(ComponentError, match=r"reward_clip must be positive or None, got 0\.0"):
         impala(IMPALALoss(reward_clip=0.0), "numpy")
 
 

@@ -246,7 +246,7 @@ def test_the_discrete_actor_learns_by_its_probabilities_and_leaves_the_critics_a
 @pytest.mark.parametrize(
     ("loss", "changes", "error", "message"),
     [
-        (SACLoss(2.0), {}, ComponentError, "sac-loss: gamma is 2.0"),
+        (SACLoss(2.0), {}, ComponentError, "sac-loss: gamma must be between 0 and 1, got 2.0"),
         (SACLoss(), {"q": FloatBox()}, SpaceError, r"`q` is .*one entry for each critic: \(q1"),
         (SACLoss(), {"q": ROWS}, SpaceError, r"`q\[0\]` is .*one float for each item"),
         (SACLoss(), {"terminals": FloatBox()}, SpaceError, r"`terminals` is .*BoolBox\(\)"),

@@ -96,7 +96,7 @@ def test_records_may_be_of_any_structure(space, backend):
         (5, Dict(a=Box((3,), ranks="BT")), SpaceError, "`records/a` is .*ranks='B'"),
         (5, Box((3,), ranks=""), SpaceError, "`records` is .*come in batches"),
         (5, Box((8, 3), ranks=""), SpaceError, "an insert of 8 records into a memory of 5"),
-        (0, FloatBox(), ComponentError, "replay-memory: buffer_size is 0"),
+        (0, FloatBox(), ComponentError, "replay-memory: buffer_size must be at least 1, got 0"),
         (5, Dict(size=FloatBox()), SpaceError, "a key 'size', which names a counter"),
     ],
 )

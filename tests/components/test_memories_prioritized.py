@@ -289,7 +289,7 @@ def test_the_benchmarks_cycle_runs():
         ({"alpha": -1}, "alpha is -1"),
         ({"beta": -0.5}, "beta -0.5"),
         ({"epsilon": 0.0}, "a priority of 0 is never sampled"),
-        ({"capacity": 0}, "buffer_size is 0"),
+        ({"capacity": 0}, "buffer_size must be at least 1, got 0"),
     ],
 )
 def test_settings_that_can_not_work_are_refused(options, message):

@@ -263,7 +263,7 @@ def test_the_norm_is_left_out_of_plans_that_do_not_use_it():
 @pytest.mark.parametrize(
     ("optimizer", "message"),
     [
-        (SGD(-0.1), "learning_rate is -0.1"),
+        (SGD(-0.1), "learning_rate must be at least 0, got -0.1"),
         (Adam(max_grad_norm=1.0, clip_value=1.0), "Choose one of them"),
     ],
 )

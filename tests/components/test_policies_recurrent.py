@@ -60,7 +60,7 @@ def test_where_an_episode_begins_nothing_is_remembered(backend):
 
 
 def test_a_network_without_memory_is_refused():
-    with pytest.raises(ComponentError, match=r"MLP remembers nothing. Give a recurrent network"):
+    with pytest.raises(ComponentError, match=r"MLP is not recurrent. Give a recurrent network"):
         RecurrentActorCritic(MLP, SPACE)
 
 
@@ -98,5 +98,5 @@ def test_q_values_of_a_sequence_are_those_of_its_steps(kind, backend):
 
 
 def test_a_q_policy_that_remembers_wants_a_network_that_does():
-    with pytest.raises(ComponentError, match=r"MLP remembers nothing\. Give a recurrent"):
+    with pytest.raises(ComponentError, match=r"MLP is not recurrent\. Give a recurrent"):
         RecurrentQPolicy(MLP, IntBox(3))

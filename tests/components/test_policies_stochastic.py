@@ -147,7 +147,7 @@ def test_masks_of_nested_spaces_name_their_leaves(backend):
     [
         (IntBox(3), BoolBox((4,)), r"give BoolBox\(\(3,\)\)"),
         (IntBox(3), Box((3,)), "True where a choice is allowed"),
-        (BoolBox((3,)), BoolBox((3,)), "which is no choice. Leaves that can be masked: none"),
+        (BoolBox((3,)), BoolBox((3,)), "which is not a choice. Leaves that can be masked: none"),
         (Dict(a=IntBox(2), b=FloatBox()), Dict(b=BoolBox()), "can be masked: a"),
     ],
 )

@@ -239,14 +239,14 @@ def test_spaces_that_are_no_sequences_are_refused(changes, message):
 
 
 def test_numbers_out_of_range_are_refused():
-    with pytest.raises(ComponentError, match=r"gamma is 1\.5"):
+    with pytest.raises(ComponentError, match=r"gamma must be between 0 and 1, got 1\.5"):
         built(GAE(1.5), "numpy")
     shape = {"inputs": FloatBox(ranks="T"), "ends": BoolBox(ranks="T")}
-    with pytest.raises(ComponentError, match="gamma is -1"):
+    with pytest.raises(ComponentError, match="gamma must be between 0 and 1, got -1"):
         ComponentTest(DiscountedSum(-1), shape)
-    with pytest.raises(ComponentError, match=r"gae_lambda is 2\.0"):
+    with pytest.raises(ComponentError, match=r"gae_lambda must be between 0 and 1, got 2\.0"):
         GAE(gae_lambda=2.0)
-    with pytest.raises(ComponentError, match="n_step is 0; give 1 or more"):
+    with pytest.raises(ComponentError, match="n_step must be at least 1, or None for all, got 0"):
         NStepReturns(n_step=0)
     with pytest.raises(ComponentError, match="c_bar <= rho_bar"):
         VTrace(c_bar=2.0)

@@ -115,9 +115,9 @@ def test_other_forms_are_refused(spec, message):
     ("make", "message"),
     [
         (lambda: LinearSchedule(length=0), "length is 0; give a positive time"),
-        (lambda: PolynomialSchedule(power=-1.0), "power is -1.0"),
+        (lambda: PolynomialSchedule(power=-1.0), "power must be positive, got -1.0"),
         (lambda: ExponentialSchedule(final=0.0), "both must be positive"),
-        (lambda: HalfLifeSchedule(half_life=0), "half_life is 0"),
+        (lambda: HalfLifeSchedule(half_life=0), "half_life must be positive, got 0"),
         (lambda: PiecewiseSchedule([]), "with growing times"),
         (lambda: PiecewiseSchedule([[1, 0.0], [1, 1.0]]), "with growing times"),
     ],

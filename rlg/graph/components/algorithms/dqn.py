@@ -67,7 +67,7 @@ class DQN(Component):
 
     @api
     def update(self, n: Size = 32, beta: Any = None, learning_rate: Any = None) -> Any:
-        """Learns from `n` records of the memory; gives the loss and the TD errors."""
+        """Learns from `n` records of the memory; returns the loss and the TD errors."""
         if not self.is_prioritized:
             records, *_ = self.memory.sample(n)
             loss, td_errors, _ = self.update_from(records, None, learning_rate)

@@ -1,4 +1,4 @@
-"""Deep Q-learning from sequences, with networks that remember."""
+"""Deep Q-learning from sequences, with recurrent networks."""
 
 from __future__ import annotations
 

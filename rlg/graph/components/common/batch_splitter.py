@@ -10,7 +10,7 @@ from rlg.graph.spaces import Space, flatten, map_leaves, path_name
 
 
 class BatchSplitter(Component):
-    """Gives `num_parts` equal parts of a batch, one output for each, in order.
+    """Returns `num_parts` equal parts of a batch, one output for each, in order.
 
     inputs: any nested space, [B, ...] or [B, T, ...]; parts: [B / num_parts, ...]. A batch that
     can't be divided is refused: equal parts weigh equally when replicas average their gradients,
@@ -20,7 +20,9 @@ class BatchSplitter(Component):
     def __init__(self, num_parts: int) -> None:
         self.num_parts = num_parts
         if num_parts < 1:
-            raise ComponentError(f"{self.path_or_name}: num_parts is {num_parts}; give 1 or more.")
+            raise ComponentError(
+                f"{self.path_or_name}: num_parts must be at least 1, got {num_parts}."
+            )
 
     def create_variables(self, *, inputs: Space) -> None:
         for path, box in inputs.flatten().items():

@@ -18,7 +18,7 @@ class IterativeOptimization(Component):
     learner: a component with `update_from(records)`, whose outputs are single numbers (the loss,
     diagnostics); a learning_rate goes to it as the second argument. records: any nested space,
     [B, ...]; with time ([T, B, ...] or [B, T, ...]) the steps are records of their own. Permuted
-    `n_epochs` times and cut as Minibatches says. Gives the means of the outputs over all updates.
+    `n_epochs` times and cut as Minibatches says. Returns the means of the outputs over all updates.
     """
 
     def __init__(self, learner: Any, n_epochs: int = 10, batch_size: PositiveInt = 64) -> None:

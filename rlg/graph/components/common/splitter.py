@@ -11,7 +11,7 @@ from rlg.graph.spaces import Dict, Space, Tuple
 
 
 class ContainerSplitter(Component):
-    """Gives the entries of a Dict or Tuple in the order of `keys`, one output for each.
+    """Returns the entries of a Dict or Tuple in the order of `keys`, one output for each.
 
     inputs: a Dict with these keys, or a Tuple with these positions; others are left out.
     """
@@ -27,7 +27,7 @@ class ContainerSplitter(Component):
             known = list(inputs.keys()) if isinstance(inputs, Dict) else list(range(len(inputs)))
         missing = [key for key in self.keys if key not in known]
         if missing:
-            options = ", ".join(map(repr, known)) or "none, as it is no container"
+            options = ", ".join(map(repr, known)) or "none, as it is not a container"
             raise SpaceError(
                 f"{self.path}: `inputs` has no {', '.join(map(repr, missing))}; it is {inputs}. "
                 f"Choose keys among: {options}."

@@ -20,7 +20,7 @@ class TargetSync(Component):
 
     def create_variables(self, *, source: Space, target: Space) -> None:
         if not 0.0 < self.tau <= 1.0:
-            raise ComponentError(f"{self.path}: tau is {self.tau}; give one above 0, at most 1.")
+            raise ComponentError(f"{self.path}: tau must be above 0 and at most 1, got {self.tau}.")
         if not isinstance(source, Dict) or not isinstance(target, Dict):
             raise SpaceError(
                 f"{self.path}: `source` and `target` are variables of components: "

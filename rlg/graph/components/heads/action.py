@@ -82,7 +82,7 @@ class ActionHead(Component):
         for path, given in ({} if masks is None else masks.flatten()).items():
             if name_of(path) not in can:
                 raise SpaceError(
-                    f"{self.path}: `masks` has a leaf {name_of(path)!r}, which is no choice. "
+                    f"{self.path}: `masks` has a leaf {name_of(path)!r}, which is not a choice. "
                     f"Leaves that can be masked: {', '.join(can) or 'none'}."
                 )
             shape = choices(can[name_of(path)]).shape

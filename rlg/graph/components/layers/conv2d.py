@@ -70,7 +70,7 @@ class Conv2D(Initialized):
 
     def _check(self, inputs: Space) -> Box:
         if self.filters < 1:
-            raise ComponentError(f"{self.path}: filters is {self.filters}; give 1 or more.")
+            raise ComponentError(f"{self.path}: filters must be at least 1, got {self.filters}.")
         if self.padding not in PADDINGS:
             raise ComponentError(
                 f"{self.path}: padding is {self.padding!r}; use {' or '.join(PADDINGS)}."

@@ -33,7 +33,7 @@ class Dense(Initialized):
     def create_variables(self, *, inputs: Space) -> None:
         self._activate = activation_of(self.ops, self.activation)
         if self.units < 1:
-            raise ComponentError(f"{self.path}: units is {self.units}; give 1 or more.")
+            raise ComponentError(f"{self.path}: units must be at least 1, got {self.units}.")
         if not isinstance(inputs, Box) or inputs.kind != "float" or len(inputs.shape) != 1:
             raise SpaceError(
                 f"{self.path}: Dense takes float vectors, but `inputs` is {inputs}. "

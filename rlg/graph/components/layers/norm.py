@@ -22,7 +22,7 @@ class LayerNorm(Component):
     def create_variables(self, *, inputs: Space) -> None:
         features = _floats(self, inputs).shape[-1]
         if self.epsilon <= 0.0:
-            raise ComponentError(f"{self.path}: epsilon is {self.epsilon}; give one above 0.")
+            raise ComponentError(f"{self.path}: epsilon must be above 0, got {self.epsilon}.")
         self._scale = self.variable("scale", (features,), value=1.0, trainable=True)
         self._offset = self.variable("offset", (features,), trainable=True)
 

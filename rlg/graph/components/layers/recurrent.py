@@ -23,7 +23,7 @@ class Recurrent(Initialized):
 
     inputs: float [B, F], [B, T, F] or [T, B, F]; states: the state before the first step, of
     `state_space` (zeros if left out); resets: bool [B], [B, T] or [T, B], True where an episode
-    begins: there the state is zeros. Gives outputs [..., units] and the state after the last step.
+    begins: there the state is zeros. Returns outputs [..., units] and the last state.
     """
 
     # Number of blocks of `units` columns in the matrix.
@@ -49,7 +49,7 @@ class Recurrent(Initialized):
 
     def create_variables(self, *, inputs: Space) -> None:
         if self.units < 1:
-            raise ComponentError(f"{self.path}: units is {self.units}; give 1 or more.")
+            raise ComponentError(f"{self.path}: units must be at least 1, got {self.units}.")
         if not isinstance(inputs, Box) or inputs.dtype != "float32" or len(inputs.shape) != 1:
             raise SpaceError(
                 f"{self.path}: a recurrent layer takes float32 vectors, but `inputs` is {inputs}. "

@@ -43,7 +43,7 @@ class IMPALALoss(ItemLoss):
         self.check_one_each(log_probs=log_probs, entropies=entropies, values=values)
         if self.reward_clip is not None and self.reward_clip <= 0:
             raise ComponentError(
-                f"{self.path}: reward_clip is {self.reward_clip}; give a positive one, or None."
+                f"{self.path}: reward_clip must be positive or None, got {self.reward_clip}."
             )
         self._time_axis = max((values.ranks or "").find("T"), 0)
 

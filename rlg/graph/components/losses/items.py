@@ -25,7 +25,7 @@ class ItemLoss(Component):
     def check_not_negative(self, **numbers: float | None) -> None:
         for name, number in numbers.items():
             if number is not None and number < 0:
-                raise ComponentError(f"{self.path}: {name} is {number}; give 0 or more.")
+                raise ComponentError(f"{self.path}: {name} must be at least 0, got {number}.")
 
     def check_one_each(self, **spaces: Space | None) -> None:
         """Each must be one float for each item."""

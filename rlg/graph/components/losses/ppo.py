@@ -48,7 +48,7 @@ class PPOLoss(ActorCriticLoss):
         for name in ("clip_range", "clip_range_vf"):
             limit = getattr(self, name)
             if limit is not None and limit <= 0:
-                raise ComponentError(f"{self.path}: {name} is {limit}; give a positive one.")
+                raise ComponentError(f"{self.path}: {name} must be positive, got {limit}.")
         self.check_one_each(log_probs=log_probs, old_log_probs=old_log_probs, entropies=entropies)
         self.check_one_each(advantages=advantages, returns=returns)
         self.check_one_each(values=values, old_values=old_values)

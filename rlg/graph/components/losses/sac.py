@@ -30,7 +30,7 @@ class SACLoss(ItemLoss):
         terminals: Space | None = None,
     ) -> None:
         if not 0.0 <= self.gamma <= 1.0:
-            raise ComponentError(f"{self.path}: gamma is {self.gamma}; give one from 0 to 1.")
+            raise ComponentError(f"{self.path}: gamma must be between 0 and 1, got {self.gamma}.")
         for name, space in (("q", q), ("q_next", q_next), ("q_pi", q_pi)):
             if space is not None and not isinstance(space, Tuple):
                 raise SpaceError(

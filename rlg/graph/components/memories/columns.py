@@ -94,7 +94,9 @@ class Columns(Component):
 
     def _check(self, records: Space) -> None:
         if self.buffer_size < 1:
-            raise ComponentError(f"{self.path}: buffer_size is {self.buffer_size}; give 1 or more.")
+            raise ComponentError(
+                f"{self.path}: buffer_size must be at least 1, got {self.buffer_size}."
+            )
         for path, box in records.flatten().items():
             name = path_name(path)
             if name.split("/")[0] in self.counters:

@@ -16,7 +16,7 @@ from rlg.graph.spaces import IntBox, Space, flatten, unflatten
 
 
 class FIFOQueue(Columns):
-    """Gives records back in the order in which they came; both ends wait for each other.
+    """Returns records back in the order in which they came; both ends wait for each other.
 
     records: any nested space with a batch rank. A batch larger than the room left goes in piece by
     piece, and stays together. `timeout`: seconds after which waiting is an error; None: never.

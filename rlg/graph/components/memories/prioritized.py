@@ -73,7 +73,7 @@ class Prioritized(Component):
 
     @graph_fn
     def raised(self, td_errors: Tensor) -> Tensor:
-        """Leaves from TD errors; one that is no number counts as the largest so far."""
+        """Leaves from TD errors; one that is not a number counts as the largest so far."""
         return self.ops.priority_raise(self._max_priority, td_errors, self.epsilon, self.alpha)
 
     def _weights(self, priorities: Tensor, least: Tensor, beta: Tensor | None) -> Tensor:

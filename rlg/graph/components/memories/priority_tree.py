@@ -24,7 +24,9 @@ class PriorityTree(Component):
 
     def create_variables(self) -> None:
         if self.buffer_size < 1:
-            raise ComponentError(f"{self.path}: buffer_size is {self.buffer_size}; give 1 or more.")
+            raise ComponentError(
+                f"{self.path}: buffer_size must be at least 1, got {self.buffer_size}."
+            )
         self.leaves = 1 << (self.buffer_size - 1).bit_length()
         self._sums = self.variable("sums", (2 * self.leaves,), dtype="float64")
         self._mins = self.variable("mins", (2 * self.leaves,), dtype="float64", value=EMPTY)

@@ -18,8 +18,8 @@ class NStepTransitions(Component):
 
     records: a Dict of `rewards`, `terminals`, `truncations`, `next_states` and any others, time
     first, [T, B, ...]. Of T steps the first T - n_step + 1 begin a window that is whole; the last
-    n_step - 1 begin the next segment again. Gives [N, ...]: sums as `rewards`, the state after the
-    window as `next_states`, gamma^k as `discounts`, and the others of the window's first step;
+    n_step - 1 begin the next segment again. Returns [N, ...]: sums as `rewards`, the state after
+    the window as `next_states`, gamma^k as `discounts`, and the others of the window's first step;
     truncations have done their work. It lives on the host, as the memories behind it do.
     """
 

@@ -1,4 +1,4 @@
-"""Networks that remember: features of each step, then a recurrent layer over them."""
+"""Recurrent networks: features of each step, then a recurrent layer over them."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from rlg.graph.spaces import Space
 class RecurrentNetwork(Component):
     """A `network` for the features of each step (None: the inputs are features), then a layer.
 
-    `unroll` takes and gives states, as the layer does; `call` starts from zeros and gives outputs
-    alone, so that it stands in front of any policy. inputs: what the network takes, with ranks B
-    for one step or BT, TB for sequences; outputs: [..., units]; update: as a `stack` takes it.
+    `unroll` takes and returns states, as the layer does; `call` starts from zeros and returns
+    outputs alone, so that it stands in front of any policy. inputs: what the network takes, with
+    ranks B for one step or BT, TB for sequences; outputs: [..., units]; update: as a `stack` takes
+    it.
     """
 
     def __init__(self, layer: Recurrent, network: Any = None) -> None:

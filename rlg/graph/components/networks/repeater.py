@@ -20,7 +20,7 @@ class RepeaterStack(Component):
 
     def __init__(self, layers: Sequence[Any], repeats: int, shared: bool = False) -> None:
         if repeats < 1:
-            raise ComponentError(f"{self.path_or_name}: repeats is {repeats}; give 1 or more.")
+            raise ComponentError(f"{self.path_or_name}: repeats must be at least 1, got {repeats}.")
         first = Stack(layers)
         self.repeats = repeats
         self.shared = shared

@@ -66,7 +66,7 @@ class Optimizer(Component):
     def create_variables(self, *, variables: Space, learning_rate: Space | None = None) -> None:
         if isinstance(self.learning_rate, (int, float)) and self.learning_rate < 0:
             raise ComponentError(
-                f"{self.path}: learning_rate is {self.learning_rate}; give a positive one."
+                f"{self.path}: learning_rate must be at least 0, got {self.learning_rate}."
             )
         limits = {
             name: getattr(self, name) for name in ("max_grad_norm", "clip_norm", "clip_value")
@@ -106,7 +106,7 @@ class Optimizer(Component):
 
     @api
     def step(self, loss: Any, variables: Any, learning_rate: Any = None) -> Any:
-        """Descends once; gives the global norm of the gradients before clipping."""
+        """Descends once; returns the global norm of the gradients before clipping."""
         gradients = self.gradients(loss, variables)
         if self.average is not None:
             gradients = self.average.average(gradients)
@@ -120,7 +120,7 @@ class Optimizer(Component):
 
     @api
     def apply(self, variables: Any, gradients: Any, learning_rate: Any = None) -> Any:
-        """Clips and descends; gives the global norm before clipping."""
+        """Clips and descends; returns the global norm before clipping."""
         norm = self.global_norm(gradients)
         if self.max_grad_norm is not None:
             gradients = self.clip_global_norm(gradients, norm)

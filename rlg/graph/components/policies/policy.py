@@ -12,7 +12,7 @@ from rlg.graph.spaces import space_from_spec
 
 
 class Policy(Component):
-    """A network, and a head that gives the parameters of a distribution over actions.
+    """A network, and a head for the parameters of a distribution over actions.
 
     states: what the network takes, [B, ...], also with time; actions: the action space's; masks:
     see ActionHead; log_probs, entropy and kl: [B], sums over all sub-actions. Running statistics of

@@ -11,7 +11,7 @@ from rlg.graph.registry import make
 
 
 class QPolicy(Component):
-    """A network and a head that gives Q-values (`q_head`, `dueling_head`).
+    """A network and a head of Q-values (`q_head`, `dueling_head`).
 
     states: what the network takes; q_values: [B, A], or [B, D, A] for D sub-actions; actions: int64
     [B], or [B, D].

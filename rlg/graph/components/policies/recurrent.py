@@ -1,4 +1,4 @@
-"""Actor-critics that remember."""
+"""Recurrent actor-critics."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class RecurrentActorCritic(Component):
         self.network = make(network)
         if not hasattr(self.network, "unroll"):
             raise ComponentError(
-                f"RecurrentActorCritic: {type(self.network).__name__} remembers nothing. Give a "
+                f"RecurrentActorCritic: {type(self.network).__name__} is not recurrent. Give a "
                 "recurrent network, {type: lstm, network: ...}, or use actor_critic."
             )
         self.head = make(head, action_space=self.action_space, keeps_draw=True)

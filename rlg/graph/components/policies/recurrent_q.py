@@ -26,7 +26,7 @@ class RecurrentQPolicy(Component):
         self.network = make(network)
         if not hasattr(self.network, "unroll"):
             raise ComponentError(
-                f"RecurrentQPolicy: {type(self.network).__name__} remembers nothing. Give a "
+                f"RecurrentQPolicy: {type(self.network).__name__} is not recurrent. Give a "
                 "recurrent network, {type: lstm, network: ...}, or use q_policy."
             )
         self.head = make(head, action_space=self.action_space)

@@ -55,7 +55,7 @@ class DictPreprocessor(Component):
         if missing := [key for key in self.preprocessors if key not in known]:
             raise SpaceError(
                 f"{self.path}: there are preprocessors for {', '.join(missing)}, but `inputs` is "
-                f"{inputs}. Choose keys among: {', '.join(known) or 'none, as it is no Dict'}."
+                f"{inputs}. Choose keys among: {', '.join(known) or 'none, as it is not a Dict'}."
             )
 
     @api

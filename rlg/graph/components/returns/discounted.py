@@ -23,7 +23,7 @@ class DiscountedSum(Sequences):
         self, *, ends: Space, inputs: Space | None = None, bootstrap: Space | None = None
     ) -> None:
         if not 0.0 <= self.gamma <= 1.0:
-            raise ComponentError(f"{self.path}: gamma is {self.gamma}; give one from 0 to 1.")
+            raise ComponentError(f"{self.path}: gamma must be between 0 and 1, got {self.gamma}.")
         self.check_order("ends", ends, "bool")
         self.check_same("float", inputs=inputs, bootstrap=bootstrap)
 

@@ -20,7 +20,7 @@ class GAE(Episodes):
         self.gae_lambda = gae_lambda
         if not 0.0 <= gae_lambda <= 1.0:
             raise ComponentError(
-                f"{self.path_or_name}: gae_lambda is {gae_lambda}; give one from 0 to 1."
+                f"{self.path_or_name}: gae_lambda must be between 0 and 1, got {gae_lambda}."
             )
 
     @api

@@ -13,7 +13,7 @@ class NStepReturns(Episodes):
 
     rewards, values: float [T, B] (or [B, T], [T]); bootstrap: [B], V behind the last step. A return
     has fewer than `n_step` rewards where its episode or the sequence ends before; without `n_step`
-    it runs to that end. Gives constants for gradients.
+    it runs to that end. Returns constants for gradients.
     """
 
     def __init__(self, gamma: Fraction = 0.99, n_step: PositiveInt | None = None) -> None:
@@ -21,7 +21,7 @@ class NStepReturns(Episodes):
         self.n_step = n_step
         if n_step is not None and n_step < 1:
             raise ComponentError(
-                f"{self.path_or_name}: n_step is {n_step}; give 1 or more, or None for all."
+                f"{self.path_or_name}: n_step must be at least 1, or None for all, got {n_step}."
             )
 
     @api

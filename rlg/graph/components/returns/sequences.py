@@ -88,7 +88,7 @@ class Episodes(Sequences):
         final_values: Space | None = None,
     ) -> None:
         if not 0.0 <= self.gamma <= 1.0:
-            raise ComponentError(f"{self.path}: gamma is {self.gamma}; give one from 0 to 1.")
+            raise ComponentError(f"{self.path}: gamma must be between 0 and 1, got {self.gamma}.")
         self.check_order("rewards", rewards)
         self.check_same("float", bootstrap=bootstrap, final_values=final_values)
         self.check_same("bool", terminals=terminals, truncations=truncations)

@@ -13,8 +13,9 @@ class VTrace(Episodes):
 
     log_probs, behaviour_log_probs: float [T, B] (or [B, T], [T]), of the actions taken, under the
     policy that learns and the one that acted; rewards, values: as these; bootstrap: [B], V behind
-    the last step. Gives value targets, policy-gradient advantages and the importance weights before
-    clipping, all constants for gradients. `rho_bar`, `c_bar` and `pg_rho_bar` bound the weights.
+    the last step. Returns value targets, policy-gradient advantages and the importance weights
+    before clipping, all constants for gradients. `rho_bar`, `c_bar` and `pg_rho_bar` bound the
+    weights.
     """
 
     def __init__(

@@ -39,7 +39,7 @@ class PolynomialSchedule(Ramp):
         super().__init__(initial, final, start, length)
         self.power = power
         if power <= 0:
-            raise ComponentError(f"PolynomialSchedule: power is {power}; give a positive one.")
+            raise ComponentError(f"PolynomialSchedule: power must be positive, got {power}.")
 
     def _at(self, share: float) -> float:
         return float(self.final + (self.initial - self.final) * (1.0 - share) ** self.power)
@@ -85,9 +85,7 @@ class HalfLifeSchedule(Schedule):
         self.final = final
         self.start = start
         if half_life <= 0:
-            raise ComponentError(
-                f"HalfLifeSchedule: half_life is {half_life}; give a positive one."
-            )
+            raise ComponentError(f"HalfLifeSchedule: half_life must be positive, got {half_life}.")
 
     def at(self, time: float) -> float:
         halvings = max(time - self.start, 0.0) / self.half_life
