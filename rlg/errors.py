@@ -56,3 +56,7 @@ class CheckpointError(RLGError, RuntimeError):
 
 class EnvironmentFailure(RLGError, RuntimeError):  # noqa: N818 - an EnvironmentError is builtin
     """An environment that raised an error, or that can't go on with what it was given."""
+
+
+class TrackingError(RLGError, RuntimeError):
+    """A run folder that can't be used, or a value that can't be logged."""

@@ -17,8 +17,7 @@ import yaml
 
 from rlg.api.phases import BAD_CONFIGURATION, exit_code_of
 from rlg.display.readable import short
-from rlg.errors import SpecError
-from rlg.tracking.errors import TrackingError
+from rlg.errors import SpecError, TrackingError
 from rlg.tracking.folder import RunFolder, claim, error_line
 
 RUN_DIR = "hydra.run.dir"

@@ -134,7 +134,7 @@ def _write(
 ) -> None:
     from rlg.api.picture import DEPTH, write_picture
     from rlg.display.readable import short
-    from rlg.tracking.errors import TrackingError
+    from rlg.errors import TrackingError
 
     for kind, path in places.items():
         unfolded = DEPTH if depth is None else depth

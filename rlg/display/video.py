@@ -12,8 +12,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rlg.errors import SpecError, pip_install
-from rlg.tracking.errors import TrackingError
+from rlg.errors import SpecError, TrackingError, pip_install
 
 Frame = NDArray[np.uint8]  # RGB [height, width, 3]
 

@@ -6,10 +6,10 @@ appended to line by line or replaced as a whole: a run may be killed at any mome
 left must be readable and resumable.
 """
 
+from rlg.errors import TrackingError
 from rlg.tracking.checkpoints.store import Checkpoint, CheckpointStore
 from rlg.tracking.checkpoints.tree import digest
 from rlg.tracking.episodes import EpisodeStats
-from rlg.tracking.errors import TrackingError
 from rlg.tracking.folder import RunFolder, Status
 from rlg.tracking.metrics import MetricsLog, read_metrics
 

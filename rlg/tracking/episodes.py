@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rlg.tracking.errors import TrackingError
+from rlg.errors import TrackingError
 
 
 class EpisodeStats:

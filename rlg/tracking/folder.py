@@ -17,9 +17,8 @@ from traceback import format_exception
 from types import TracebackType
 from typing import Any, Literal, Self, get_args
 
-from rlg.errors import RLGError
+from rlg.errors import RLGError, TrackingError
 from rlg.tracking import lock
-from rlg.tracking.errors import TrackingError
 from rlg.tracking.files import numbers, to_json, write_atomically
 from rlg.tracking.log import RunLog
 from rlg.tracking.meta import describe, differences, machine, timestamp, versions

@@ -13,7 +13,7 @@ import weakref
 from pathlib import Path
 from typing import IO
 
-from rlg.tracking.errors import TrackingError
+from rlg.errors import TrackingError
 
 NAME = ".lock"
 TRIES, PAUSE = 10, 0.02  # seconds; a glance by `owner` holds the lock for microseconds

@@ -17,7 +17,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from rlg.tracking.errors import TrackingError
+from rlg.errors import TrackingError
 from rlg.tracking.files import numbers, to_json, write_atomically
 from rlg.tracking.tensorboard import TensorBoardWriter
 

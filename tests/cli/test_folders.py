@@ -10,8 +10,7 @@ import pytest
 import yaml
 
 from rlg.api.folders import claim, new_folder
-from rlg.errors import SpecError
-from rlg.tracking.errors import TrackingError
+from rlg.errors import SpecError, TrackingError
 from tests.cli.conftest import TINY
 
 CONF = Path(__file__).resolve().parents[2] / "conf/train.yaml"

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from rlg.errors import SpecError
+from rlg.errors import SpecError, TrackingError
 from rlg.tracking import lock
-from rlg.tracking.errors import TrackingError
 from rlg.tracking.folder import RunFolder
 from rlg.tracking.sweeps.files import Job, Plan, digest_of, is_running, job_folders
 from rlg.tracking.sweeps.rows import Row, read_sweep, state_of

@@ -24,9 +24,8 @@ from rlg.api.composing.loader import refuse_unused
 from rlg.api.composing.opening import open_hydra
 from rlg.api.config.named_envs import NamedEnvs
 from rlg.api.folders import RUN_DIR, new_folder
-from rlg.errors import RLGError, SpecError
+from rlg.errors import RLGError, SpecError, TrackingError
 from rlg.spelling import leaves
-from rlg.tracking.errors import TrackingError
 
 COMMAND_LINE = "command line"
 

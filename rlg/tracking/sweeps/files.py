@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from rlg import __version__
-from rlg.errors import SpecError
+from rlg.errors import SpecError, TrackingError
 from rlg.tracking import lock
-from rlg.tracking.errors import TrackingError
 from rlg.tracking.files import write_atomically
 from rlg.tracking.meta import timestamp
 
