@@ -17,6 +17,7 @@ PATHS = [
     "agent.gamma",
     "agent.tau",
     "agent.double",
+    "agent.learning_starts",
     "optimizer.type",
     "optimizer.learning_rate",
     "memory.type",

@@ -103,6 +103,12 @@ def test_tuned_values_are_those_of_agent_and_environment():
         assert composed(f"env={game}")["optimizer"]["learning_rate"] == 1e-4
 
 
+def test_a_name_beside_an_experiment_changes_nothing_but_the_name():
+    found, pong = composed("experiment=pong_dqn", "env.name=breakout"), composed("env=pong")
+    assert found["env"] == {**pong["env"], "name": "breakout"}
+    assert pong["env"]["episodic_life"] is not composed("env=breakout")["env"]["episodic_life"]
+
+
 def test_a_pair_without_tuned_values_falls_back_to_the_files_of_its_parts():
     found = composed("env=FrozenLake-v1")
     assert found == {**composed("tuned=null", "env=FrozenLake-v1")}

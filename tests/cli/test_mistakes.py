@@ -66,6 +66,7 @@ COMPOSITION = {
     # flags and commands
     # sections that an agent doesn't have
     "train agent=ppo memory.buffer_size=9": ["agent ppo has no memory", "network, optimizer"],
+    "train agent=ppo +memory.alpha=1": ["agent ppo has no memory"],
     "train agent=a2c memory=prioritized": ["memory=prioritized: agent a2c has no memory"],
     "train --foo": ["rlg train", "--foo"],
     "train --cfg jobs": ["--cfg", "'jobs'"],

@@ -13,6 +13,7 @@ from omegaconf import DictConfig, OmegaConf
 from rlg.api.config.signatures import converted
 from rlg.api.config.validate import validate
 from rlg.errors import SpecError
+from rlg.graph.limits import PositiveFloat, PositiveInt
 
 # change of the packaged configuration -> what its error must say
 REFUSED = {
@@ -70,6 +71,10 @@ def config(**changes: Any) -> dict[str, Any]:
         ("relu", str | None, "relu"),
         ((1, 2.0), Sequence[int], [1, 2]),
         (4, int | Sequence[int], 4),
+        (4, float | int, 4),
+        ("4", int | str, "4"),
+        (4, PositiveFloat | None, 4.0),
+        (4, PositiveFloat | PositiveInt, 4),
         ([4, 4], int | Sequence[int], [4, 4]),
         ({"type": "zeros"}, str | Mapping[str, Any], {"type": "zeros"}),
         ("a", Literal["a", "b"], "a"),
@@ -145,6 +150,18 @@ def test_a_component_may_be_named_alone():
 def test_the_ids_of_gymnasium_keep_their_own_defaults():
     found = validate(config(env={"name": "Acrobot-v1", "num_envs": 2}))
     assert found["env"] == {"name": "Acrobot-v1", "num_envs": 2}
+
+
+def test_a_batch_may_be_as_large_as_the_memory_and_no_larger():
+    for room, agent, network in (
+        (64, {"batch_size": 64}, "mlp"),
+        (1_000, {"batch_size": 50, "sequence_length": 20}, "lstm"),
+    ):
+        parts = {"network": network, "memory": {"type": "replay", "buffer_size": room}}
+        batch = agent["batch_size"]
+        validate(config(agent={"type": "dqn", **agent}, **parts))
+        with pytest.raises(SpecError, match=rf"^agent\.batch_size: must be at most {batch}, got"):
+            validate(config(agent={"type": "dqn", **agent, "batch_size": batch + 1}, **parts))
 
 
 def test_a_run_without_an_agent_is_refused():

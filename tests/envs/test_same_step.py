@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from rlg.envs import episode_seed, make_env
+from rlg.envs.loop import LoopEnv
 from tests.envs.runs import random_actions
 
 
@@ -133,3 +134,21 @@ def test_changing_returned_arrays_does_no_harm():
         assert np.array_equal(expected.observations, got.observations)
         for array in got:
             array[:] = 1
+
+
+def test_observations_in_float64_become_float32():
+    class Wide(gymnasium.Env):
+        observation_space = gymnasium.spaces.Box(-1.0, 1.0, (2,), np.float64)
+        action_space = gymnasium.spaces.Discrete(2)
+
+        def reset(self, *, seed=None, options=None):
+            return np.array([0.5, -0.5]), {}
+
+        def step(self, action):
+            return np.array([0.25, 0.75]), 1.0, False, False, {}
+
+    env = LoopEnv("wide", Wide, 2)
+    first = env.reset()
+    step = env.step(np.zeros(2, np.int64))
+    assert env.observation_space.dtype == first.dtype == step.observations.dtype == np.float32
+    assert step.observations.tolist() == [[0.25, 0.75]] * 2

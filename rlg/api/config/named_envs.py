@@ -53,11 +53,10 @@ def tuned_for(option: str) -> str | None:
 
 @cache
 def _shared() -> dict[str, str]:
-    """Names whose tuned values are found under another one, longer names first."""
+    """Names whose tuned values are found under another one."""
     games = atari_games()
     found = {name: "atari" for pair in games.items() for name in pair}
-    found |= {env_id: name for name, env_id in SHORT_NAMES.items()}
-    return dict(sorted(found.items(), key=lambda item: -len(item[0])))
+    return found | {env_id: name for name, env_id in SHORT_NAMES.items()}
 
 
 def _text(path: str) -> str:
