@@ -302,6 +302,39 @@ def test_optional_needs_that_are_known_last_are_waited_for():
     assert test.read("masked/v").shape == (3,)
 
 
+def test_variables_are_made_for_api_arguments_not_for_inner_ones_of_the_same_name():
+    """The inner `inputs` is known at once, the API method's own one much later."""
+
+    class Layer(Component):
+        def create_variables(self, *, inputs: Space) -> None:
+            self.v = self.variable("v", inputs.shape)
+
+        @api
+        def call(self, x, inputs):
+            return self.add(self.prepare(x), inputs)
+
+        @graph_fn
+        def prepare(self, inputs: Tensor) -> Tensor:
+            return self.ops.sum(inputs, -1)
+
+        @graph_fn
+        def add(self, x: Tensor, y: Tensor) -> Tensor:
+            return x + self.ops.sum(y * self.v, -1)
+
+    class Root(Component):
+        def __init__(self) -> None:
+            self.layer, self.layers = Layer(), [Dense(3) for _ in range(4)]
+
+        @api
+        def call(self, x):
+            y = x
+            for layer in self.layers:
+                y = layer.call(y)
+            return self.layer.call(x, y)
+
+    assert ComponentTest(Root(), {"x": VECTOR}).read("layer/v").shape == (3,)
+
+
 def test_optional_needs_are_none_where_nothing_feeds_them():
     seen: list[Any] = []
 
