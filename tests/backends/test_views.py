@@ -53,6 +53,18 @@ class Shelf(Component):
         return self.ops.reshape(variables["v"], (6,))
 
     @api
+    def in_both_ways(self) -> Any:
+        """One graph function on a new value and on the variables themselves."""
+        fresh = self.first_of({"v": self.doubled()})
+        seen = self.first_of(self.variables(None))
+        self.increase()
+        return fresh, seen
+
+    @graph_fn
+    def doubled(self) -> Tensor:
+        return self._v * 2.0
+
+    @api
     @graph_fn
     def increase(self) -> None:
         self.ops.assign_add(self._v, self.ops.ones_like(self._v))
@@ -184,6 +196,14 @@ def test_a_value_read_before_a_write_stays_as_it_was_inside_a_plan(kind, options
     np.testing.assert_array_equal(before, np.full(6, 1.0))
     np.testing.assert_array_equal(seen, np.full(6, 1.0))
     np.testing.assert_array_equal(after, np.full(6, 2.0))
+
+
+@ways
+@pytest.mark.parametrize("kind", [Shelf, HostShelf])
+def test_each_call_of_a_graph_function_is_judged_by_its_own_arguments(kind, backend, options):
+    fresh, seen = built(kind(), backend, **options).execute("in_both_ways")
+    np.testing.assert_array_equal(fresh, np.full(6, 2.0))
+    np.testing.assert_array_equal(seen, np.full(6, 1.0))
 
 
 def test_host_steps_inside_other_plans_hand_out_copies(backend):

@@ -198,11 +198,13 @@ class Emitter(DrawWriter):
     def _function(self, node: Call) -> str:
         component, method = node.component, node.method
         short = identifier((component.path or "").rsplit("/", 1)[-1])
-        key = ("function", component.path, method.name)
+        bound = types.MethodType(method.function, component)
+        function = owning(node, bound, self._binding)
+        # One call of a method may need copies where another does not.
+        key = ("function", component.path, method.name, function is bound)
         if key not in self._globals_by_id and short in self.globals:
             short = f"{short}_{method.name}"
-        bound = types.MethodType(method.function, component)
-        return self._global(short, owning(node, bound, self._binding), key)
+        return self._global(short, function, key)
 
     def _hosted(self, node: Call, path: Path, function: str) -> str:
         """A function on numpy values as one on the backend's tensors."""
