@@ -68,20 +68,24 @@ def test_workers_have_plugins_and_the_users_folder_and_report_their_failures(
     ],
 )
 def test_a_signal_to_the_sweep_ends_its_workers_after_they_have_saved(folder, process, number):
-    words = ["total_timesteps=100_000_000", "checkpoint.interval=500", "seed=1,2,3,4"]
-    command = [PROGRAM, "train", "-m", *TINY, *words, *JOBLIB]
+    words = ["total_timesteps=100_000_000", "checkpoint.interval=2000", "seed=1,2,3,4"]
+    # A memory that takes a while to save: no job may be asked twice, the second time it would stop
+    # at once.
+    command = [PROGRAM, "train", "-m", *TINY, "memory.buffer_size=1000000", *words, *JOBLIB]
     with subprocess.Popen(
-        command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as sweep:
         try:
             for job in (0, 1):
                 wait_for_checkpoint(folder / f"s/{job}", sweep)
             workers = psutil.Process(sweep.pid).children()
             sweep.send_signal(number)
-            code = sweep.wait(timeout=60)
+            out, _ = sweep.communicate(timeout=60)
         finally:
             sweep.kill()
-    assert code == (-9 if number == signal.SIGKILL else 130)
+    assert sweep.returncode == (-9 if number == signal.SIGKILL else 130)
+    if number != signal.SIGKILL:
+        assert out.count(": interrupted, saved: ") == 2
     ended = time.monotonic() + 20
     while any(worker.is_running() and worker.status() != "zombie" for worker in workers):
         assert time.monotonic() < ended, "workers are left behind"
