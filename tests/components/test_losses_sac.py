@@ -129,6 +129,23 @@ def test_the_loss_aims_at_minus_the_dimension(backend):
     test.test("loss", [1.0, 4.0], [0.0, 2.0], expected=(np.mean(weighted), weighted))
 
 
+@pytest.mark.parametrize(
+    ("space", "target"),
+    [
+        (FloatBox(-0.1, 0.1, shape=(4,)), -4.0 + 4.0 * np.log(0.1)),
+        (FloatBox(0.0, [2.0, 6.0], shape=(2,)), -2.0 + np.log(1.0) + np.log(3.0)),
+        (FloatBox(shape=(2,)), -2.0),
+        (FloatBox(low=0.0, shape=(2,)), -2.0),
+    ],
+)
+def test_the_target_is_in_units_of_the_actions_range(space, target):
+    """Else alpha would grow without end where actions are narrow."""
+    test = warm(Temperature(space, "auto_0.5"), "numpy")
+    test.test(
+        "loss", [1.0], expected=(np.log(2.0) * (1.0 + target), [np.log(2.0) * (1.0 + target)])
+    )
+
+
 def test_discrete_actions_aim_at_most_of_the_highest_entropy(backend):
     test = warm(Temperature(IntBox(2), "auto_0.5"), backend, Box((2,)))
     entropy = -(PROBS * np.log(PROBS)).sum()

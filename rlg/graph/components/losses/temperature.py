@@ -5,8 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from rlg.errors import ComponentError
 from rlg.graph import Tensor, api, graph_fn
+from rlg.graph.components.heads.leaves import is_bounded
 from rlg.graph.components.losses.items import ItemLoss
 from rlg.graph.spaces import Box, space_from_spec
 
@@ -15,8 +18,9 @@ class Temperature(ItemLoss):
     """alpha, learned by -log alpha * (log pi(a|s) + target entropy): Haarnoja et al. (2018b).
 
     `ent_coef` is a number, which stays, or "auto" (also "auto_0.1", to start from 0.1 instead of
-    1). `target_entropy` is a number or "auto": minus the dimension of a continuous action space;
-    0.98 * log A for A discrete actions (Christodoulou, 2019). log_probs: float [B], of drawn
+    1). `target_entropy` is a number or "auto": minus the dimension of a continuous action space, in
+    units of half its range (densities of narrow actions are high); 0.98 * log A for A discrete
+    actions (Christodoulou, 2019). log_probs: float [B], of drawn
     actions; [B, A], of every action, if the space is discrete. Variable: `log_alpha`.
     """
 
@@ -51,7 +55,7 @@ class Temperature(ItemLoss):
             return space.kind != "float", float(self.target_entropy)
         if isinstance(choices, int):
             return True, 0.98 * math.log(choices)
-        return False, -float(space.flat_dim)
+        return False, -float(space.flat_dim) + _log_half_ranges(space)
 
     def _start(self) -> float:
         """`ent_coef` as a number to start from."""
@@ -83,3 +87,11 @@ class Temperature(ItemLoss):
         if self._discrete:
             log_probs = ops.sum(ops.exp(log_probs) * log_probs, -1)  # Minus the entropy.
         return self.weigh(-self._log_alpha * (log_probs + self._target), weights)
+
+
+def _log_half_ranges(space: Box) -> float:
+    """The sum over all elements; 0 for those of [-1, 1], and for spaces without both bounds."""
+    if not is_bounded(space):
+        return 0.0
+    half = 0.5 * (np.asarray(space.high, "float64") - np.asarray(space.low, "float64"))
+    return float(np.log(np.broadcast_to(half, space.shape)).sum())
