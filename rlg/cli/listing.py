@@ -128,7 +128,7 @@ def _overview(folder: Path | None) -> list[Section]:
 
 
 def _load(plugins: Sequence[str]) -> list[str]:
-    """Imports the user's modules; gives the ids that they added to gymnasium's."""
+    """Imports the user's modules; returns the ids that they added to gymnasium's."""
     if not plugins:
         return []
     import gymnasium

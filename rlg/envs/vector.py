@@ -68,7 +68,7 @@ class VectorEnv(ABC):
 
     @abstractmethod
     def snapshot(self) -> dict[str, Any]:
-        """All it takes to go on exactly from here: numpy arrays and JSON values."""
+        """All it takes to resume exactly from here: numpy arrays and JSON values."""
 
     @abstractmethod
     def restore(self, snapshot: Mapping[str, Any]) -> Any:

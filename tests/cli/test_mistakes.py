@@ -50,7 +50,7 @@ COMPOSITION = {
     "train +agent.gamma=3": ["agent.gamma", "Leave out the +"],
     "train ~agent.gama": ["~agent.gama", "Did you mean 'agent.gamma'?"],
     # grammar
-    "train cartpole": ["'cartpole' is no key=value", "Did you mean env=cartpole?"],
+    "train cartpole": ["'cartpole' is not of the form key=value", "Did you mean env=cartpole?"],
     "train agent": ["agent: which one?", "dqn"],
     "train network.units=[64": ["network.units=[64", "Close brackets"],
     "train agent.tau='a": ["agent.tau='a", "quotes"],

@@ -60,7 +60,7 @@ def test_kinds_are_folders_in_the_singular():
         ("schedule=p", "there is no such component"),
         ("loss=", "there is no such component"),
         ("", "which one?"),
-        ("dense units", "'units' is no key=value"),
+        ("dense units", "'units' is not of the form key=value"),
         ("dense units=[4", "Close brackets"),
         ("dense unit=4", "Did you mean 'units'?"),
         ("dense layer.units=4", "there is no such key"),

@@ -29,7 +29,7 @@ def explain_composition(error: Exception, words: CommandLine) -> str:
     if isinstance(error, OverrideParseException):
         return _unreadable(error, words)
     if isinstance(error, YAMLError):
-        return f"{_line(error)}. Mend the YAML file."
+        return f"{_line(error)}. Fix the YAML file."
     mistyped = _no_option(words) if isinstance(error, ValueError) else None
     return mistyped or _by_message(error, words)
 
@@ -113,7 +113,7 @@ def _unreadable(error: OverrideParseException, words: CommandLine) -> str:
     options = {option: group for group, found in known.items() for option in found}
     meant = nearest(word, options)
     hint = f" Did you mean {options[meant]}={meant}?" if meant else ""
-    return f"{word!r} is no key=value.{hint} Write for example env=cartpole seed=3."
+    return f"{word!r} is not of the form key=value.{hint} Write for example env=cartpole seed=3."
 
 
 def _unknown_key(found: re.Match[str], words: CommandLine) -> str:

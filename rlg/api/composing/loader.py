@@ -67,7 +67,7 @@ class Loader(ConfigLoaderImpl):
 def refuse_unused(config: DictConfig, overrides: Sequence[str]) -> None:
     """Refuses overrides of sections that the agent doesn't consume: they would do nothing.
 
-    In a sweep over agents they may: what suits one of them is no mistake for the others.
+    In a sweep over agents they may: what suits one of them is not a mistake for the others.
     """
     from rlg.api.agents.factory import AGENTS, agent_class
     from rlg.api.config.validate import PARTS
@@ -94,7 +94,7 @@ def canonical(overrides: Sequence[str]) -> list[str]:
         if is_choice and _key(word) == "env.name":
             found.append(word.replace("env.name=", "env=", 1))
         elif word == "tuned=null":
-            found += [f"~tuned{part}" for part in ("", "/network", "/memory", "/optimizer")]
+            found += [f"~tuned{part}" for part in ("", "/network", "/optimizer")]
         else:
             found.append(word)
     return found

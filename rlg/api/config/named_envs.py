@@ -19,7 +19,7 @@ from rlg.envs.registry import SHORT_NAMES, atari_games, env_names
 
 NUM_ENVS = 8
 STICKY = 0.25  # of the ids ALE/...-v5 (Machado et al., 2018)
-PARTS = ("network/", "memory/", "optimizer/")  # groups with files of their own in `tuned`
+PARTS = ("network/", "optimizer/")  # groups with files of their own in `tuned`
 _ID = re.compile(r"[\w./-]+-v\d+")
 
 

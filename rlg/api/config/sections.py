@@ -58,7 +58,7 @@ class Evaluation:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """Environment steps between them (0: at the end only), how many stay, and with experience?
+    """Environment steps between them (0: at the end only), how many are kept, with replay data?
 
     `best` keeps the model of the best evaluation beside them.
     """

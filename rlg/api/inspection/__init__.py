@@ -1,1 +1,1 @@
-"""What there is, what a configuration comes to, and whether the machine can run it."""
+"""What can be chosen, estimates of a configuration, and the health of the installation."""

@@ -164,7 +164,7 @@ def _disk(folder: Path) -> Check:
     free = shutil.disk_usage(folder).free
     is_short = free < 2 * GIGA
     line = f"{free / GIGA:.1f} GB free in the working folder"
-    advice = "checkpoints hold the experience; choose another hydra.run.dir" if is_short else ""
+    advice = "checkpoints hold the replay data; choose another hydra.run.dir" if is_short else ""
     return Check("disk", "warning" if is_short else "ok", line, advice)
 
 

@@ -1,7 +1,7 @@
 """Small real computations, one process each: `python -m rlg.api.inspection.probes torch`.
 
 In processes of their own, because a broken framework may not raise an error but crash. Each probe
-gives one line on what it saw, and may need up to a minute on a cold disk.
+returns one line on what it saw, and may need up to a minute on a cold disk.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ DEFAULT = ("numpy", "torch", "tf")
 
 
 def check_all(words: Sequence[str], backends: Sequence[str] | None, *, as_json: bool) -> int:
-    """Checks all with their default arguments and spaces; gives the exit code."""
+    """Checks all with their default arguments and spaces; returns the exit code."""
     settings = settings_of(words)
     names, started = backends or DEFAULT, time.perf_counter()
     found: list[dict[str, Any]] = []

@@ -1,6 +1,6 @@
 """The words of `rlg test-component`: a component, its arguments, and how to check it.
 
-The first word that is no setting names the component. A setting is `env`, `plugins`, `spaces.X`,
+The first word that is not a setting names the component. A setting is `env`, `plugins`, `spaces.X`,
 `statics.X`, `seed`, `batch`, `time` or `tolerance`. Every other word is an argument of the
 component, plain (`units=[8]`) or with its kind as in `rlg train` (`network.units=[8]`).
 """
@@ -75,7 +75,7 @@ def _question(named: Named, config: Mapping[str, Any], has_env: bool) -> Questio
     given, asked = config[_SUBJECT], config.get(_CHECK, {})
     where = named.name if named.kind == ANY_KIND else named.kind
     if not isinstance(given, Mapping) or not isinstance(given.get("type"), str):
-        raise SpecError(f"{named.word}: its file has no `type`, so it is no component.")
+        raise SpecError(f"{named.word}: its file has no `type`, so it is not a component.")
     kind = given["type"]
     golden = next((g for g in GOLDENS if g.spec["type"] == kind), Golden(kind, {"type": kind}))
     spec, env = _spec(given, golden, named.is_file), None
@@ -218,7 +218,7 @@ def _arguments(words: Sequence[str], named: Named) -> list[str]:
     for word in words:
         if "=" not in word:
             raise SpecError(
-                f"{word!r} is no key=value. Give one component at a time, then its arguments."
+                f"{word!r} is not of the form key=value. Give one component at a time, then its arguments."
             )
     return [word.lstrip("+").removeprefix(f"{named.kind}.") for word in words]
 
