@@ -21,16 +21,23 @@ from rlg.api.folders import run_config
 from rlg.api.inspection.estimate import report_on
 from rlg.api.interruption import Interruption
 from rlg.api.loading import load_agent
-from rlg.api.phases import DONE, INTERRUPTED, REWARD_NOT_REACHED, phase
+from rlg.api.phases import (
+    BAD_CONFIGURATION,
+    DONE,
+    INTERRUPTED,
+    REWARD_NOT_REACHED,
+    exit_code_of,
+    phase,
+)
 from rlg.api.session import Session
 from rlg.display.readable import short
-from rlg.errors import CheckpointError, ExecutionError, SpecError
+from rlg.errors import CheckpointError, ExecutionError, RLGError, SpecError
 from rlg.execution.evaluation import Evaluation, evaluate
 from rlg.graph.core.component.randomness import key_of
 from rlg.spelling import flat
 from rlg.tracking.checkpoints.store import BrokenCheckpointError, CheckpointStore
 from rlg.tracking.files import write_atomically
-from rlg.tracking.folder import RunFolder
+from rlg.tracking.folder import RunFolder, error_line
 
 # Sections and keys that no checkpoint depends on.
 FREE = (
@@ -203,10 +210,16 @@ def _changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
 
 @contextmanager
 def _session(config: Mapping[str, Any], folder: RunFolder) -> Iterator[Session]:
-    with phase("preparing"):
-        session = Session(config, folder)
-    with session:
-        yield session
+    """A session that is closed in the end; a new run that is refused has its exit code noted."""
+    try:
+        with phase("preparing"):
+            session = Session(config, folder)
+        with session:
+            yield session
+    except RLGError as error:
+        if exit_code_of(error) == BAD_CONFIGURATION and folder.status.state == "running":
+            folder.finish("failed", exit_code=BAD_CONFIGURATION, error=error_line(error))
+        raise
 
 
 def _announce(session: Session, on_start: OnStart | None) -> None:
