@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlg.errors import SpecError
-from rlg.spelling import suggestion
-from rlg.tracking.files import flat
+from rlg.spelling import flat, suggestion
 from rlg.tracking.metrics import Row, read_metrics
 from rlg.tracking.sweeps.rows import config_of, differing
 

@@ -68,17 +68,6 @@ def numbers(row: Mapping[str, Any]) -> dict[str, Any]:
     return {key: NAMES.get(x, x) if isinstance(x, str) else x for key, x in row.items()}
 
 
-def flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Values by dotted path."""
-    found: dict[str, Any] = {}
-    for key, value in config.items():
-        if isinstance(value, Mapping) and value:
-            found |= flat(value, f"{prefix}{key}.")
-        else:
-            found[f"{prefix}{key}"] = value
-    return found
-
-
 def size(number: int) -> str:
     """Bytes, in steps of a thousand as disks are sold: 45.2 MB."""
     value, unit = float(number), 0

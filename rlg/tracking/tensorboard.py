@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rlg.tracking.files import flat
+from rlg.spelling import flat
 
 if TYPE_CHECKING:
     from rlg.graph.drawing.nodes import GraphNode

@@ -15,8 +15,8 @@ from typing import Any
 import yaml
 
 from rlg.errors import SpecError
+from rlg.spelling import flat
 from rlg.tracking import lock
-from rlg.tracking.files import flat
 from rlg.tracking.folder import Status
 from rlg.tracking.sweeps.files import (
     JOB,
