@@ -218,7 +218,8 @@ def _arguments(words: Sequence[str], named: Named) -> list[str]:
     for word in words:
         if "=" not in word:
             raise SpecError(
-                f"{word!r} is not of the form key=value. Give one component at a time, then its arguments."
+                f"{word!r} is not of the form key=value. Give one component at a time, then its "
+                "arguments."
             )
     return [word.lstrip("+").removeprefix(f"{named.kind}.") for word in words]
 
