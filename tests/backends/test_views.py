@@ -9,7 +9,6 @@ import pytest
 
 from rlg.backends.executor import GraphExecutor, make_executor
 from rlg.graph import Component, Tensor, api, graph_fn
-from rlg.graph.core.component.component import walk
 from rlg.graph.spaces import Box, Dict, FloatBox, IntBox
 
 ROWS = FloatBox(shape=(4,))
@@ -118,6 +117,30 @@ class Passing(Component):
     def itself(self, x: Tensor) -> Tensor:
         return x
 
+    def _same(self, x: Any) -> Any:
+        return x
+
+    @api
+    @graph_fn(spaces=_same)
+    def declared(self, x: Tensor) -> Tensor:
+        return x
+
+    @api
+    def branch(self, x: Any) -> Any:
+        return self.cond(self.yes(), self.itself, self.itself, x)
+
+    @graph_fn
+    def yes(self) -> Tensor:
+        return self.ops.constant(True, "bool")
+
+    @api
+    def carried(self, x: Any) -> Any:
+        return self.scan(self.step, x, x)[0]
+
+    @api
+    def step(self, carry: Any, row: Any) -> Any:
+        return carry, row
+
     @api
     @graph_fn
     def flipped(self, x: Tensor) -> Tensor:
@@ -145,10 +168,10 @@ SPACES = {"x": ROWS, "pair": Dict(a=ROWS, b=IntBox(9))}
 
 def built(root: Component, backend: str, **options: Any) -> GraphExecutor:
     executor = make_executor(backend, **options)
-    known = {
-        p.name for part in walk(root) for m in part.api_methods().values() for p in m.parameters
-    }
-    executor.build(root, {name: space for name, space in SPACES.items() if name in known})
+    methods = {name: m for name, m in root.api_methods().items() if name != "step"}
+    known = {p.name for method in methods.values() for p in method.parameters}
+    spaces = {name: space for name, space in SPACES.items() if name in known}
+    executor.build(root, spaces, apis=list(methods))
     return executor
 
 
@@ -215,7 +238,10 @@ def test_host_steps_inside_other_plans_hand_out_copies(backend):
 
 @ways
 @pytest.mark.parametrize("batch", [1, 3])
-@pytest.mark.parametrize("read", ["reshaped", "itself", "flipped", "nested", "picked"])
+@pytest.mark.parametrize(
+    "read",
+    ["reshaped", "itself", "flipped", "nested", "picked", "declared", "branch", "carried"],
+)
 @pytest.mark.parametrize("kind", [Passing, HostPassing])
 def test_results_do_not_follow_the_arguments(kind, read, batch, options, backend):
     executor = built(kind(), backend, **options)

@@ -7,7 +7,7 @@ import pytest
 
 from rlg.backends.executor import make_executor
 from rlg.backends.numpy.executor import NumpyExecutor
-from rlg.errors import BackendError
+from rlg.errors import BackendError, BuildError
 from rlg.graph import Component, Size, Static, Tensor, api, graph_fn
 from rlg.graph.spaces import Box, Dict, Space, Tuple
 from rlg.testing import ComponentTest
@@ -62,6 +62,23 @@ def test_output_spaces_are_those_of_the_variant_that_is_asked_for():
     assert executor.output_space("both", y=True) == (VECTOR, (Box((3,)), Dict(y=SCALAR)))
     assert executor.output_space("both") == (VECTOR, (Box((3,)), None))
     assert executor.output_space("nothing") is None
+
+
+def test_declared_bounds_are_added_to_what_a_dry_run_shows():
+    known = Box((2,), low=0.0, high=1.0, ranks="TB")
+    component = fn(lambda self, x: x * 0.5, bounds=lambda self: known)
+    assert output_space(component, {"x": VECTOR}) == Box((2,), low=0.0, high=1.0)
+    nested = fn(lambda self, x: ({"a": (x, x)}, x), outputs=2, bounds=lambda self: (both, None))
+    both = Dict(a=Tuple(known, VECTOR))
+    expected = Dict(a=Tuple(known.with_ranks("B"), VECTOR))
+    assert output_space(nested, {"x": VECTOR}) == (expected, VECTOR)
+
+
+@pytest.mark.parametrize("said", [SCALAR, (VECTOR, None), Dict(a=VECTOR)])
+def test_bounds_of_another_shape_are_refused(said):
+    component = fn(lambda self, x: x, bounds=lambda self: said)
+    with pytest.raises(BuildError, match=r"fn.call: `bounds=` names .* Name one space of equal"):
+        ComponentTest(component, {"x": VECTOR})
 
 
 # -- spaces by dry runs ---------------------------------------------------------------------------

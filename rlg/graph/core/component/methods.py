@@ -110,10 +110,8 @@ class Method:
         return f"{self.name}({', '.join(words)})"
 
     def takes_tensors_only(self, count: int) -> bool:
-        """Whether `count` arguments are all the required tensors, and the others have defaults."""
-        given, rest = self.parameters[:count], self.parameters[count:]
-        are_tensors = all(p.kind == TENSOR and p.is_required for p in given)
-        return are_tensors and not any(p.is_required for p in rest)
+        """Whether the first `count` arguments are required tensors."""
+        return all(p.kind == TENSOR and p.is_required for p in self.parameters[:count])
 
     def output_count(self, component: Component) -> int:
         """How many values a graph function returns: `outputs=` if given, else its annotation."""

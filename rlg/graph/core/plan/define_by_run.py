@@ -36,7 +36,7 @@ from rlg.graph.core.component.mode import installed
 from rlg.graph.core.plan.aliasing import Views, owning, snapshot_leaves
 from rlg.graph.core.plan.draws import PlannedDraw, draws_anything, length_of, planned
 from rlg.graph.core.plan.liveness import needs_gradient
-from rlg.graph.core.plan.runtime import cut_leaves, fold_leaves, unfold_leaves
+from rlg.graph.core.plan.runtime import cut_leaves, fold_leaves, region_ops, unfold_leaves
 from rlg.graph.spaces import Space, unflatten
 
 Path = tuple[str | int, ...]
@@ -114,7 +114,9 @@ class Runner:
                 after, y = body(carry, x)
                 return after, y
 
-        outputs: tuple[Any, Any] = component.ops.scan(step, carry, (xs, draws))
+        outputs: tuple[Any, Any] = region_ops(component, self._binding).scan(
+            step, carry, (xs, draws)
+        )
         return outputs
 
     def cond(
@@ -135,7 +137,9 @@ class Runner:
 
             return run
 
-        return component.ops.cond(predicate, branch(0, when_true), branch(1, when_false))
+        return region_ops(component, self._binding).cond(
+            predicate, branch(0, when_true), branch(1, when_false)
+        )
 
     @contextmanager
     def no_gradient(self) -> Iterator[None]:

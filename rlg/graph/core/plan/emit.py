@@ -30,11 +30,12 @@ from rlg.graph.core.assembly.records import (
     records_in,
 )
 from rlg.graph.core.build.flow import argument_spaces, fold, space_of, split
+from rlg.graph.core.component.component import Component
 from rlg.graph.core.plan.aliasing import Views, owning, snapshot_leaves
 from rlg.graph.core.plan.draws import draws_anything, length_of
 from rlg.graph.core.plan.feeds import DrawWriter
 from rlg.graph.core.plan.liveness import all_summaries, live_nodes, needs_gradient
-from rlg.graph.core.plan.runtime import cut_leaves, fold_leaves, unfold_leaves
+from rlg.graph.core.plan.runtime import cut_leaves, fold_leaves, region_ops, unfold_leaves
 from rlg.graph.core.plan.writer import identifier, source_of
 from rlg.graph.spaces import Space, unflatten
 
@@ -327,7 +328,7 @@ class Emitter(DrawWriter):
             length = length_of(node)
             xs = f"({xs}, {self._outer_draws(inner_draws, length)})"
         self._line(
-            f"{number} = {self._ops(node.component)}.scan({body}, {carry}, {xs})", node.label
+            f"{number} = {self._region_ops(node.component)}.scan({body}, {carry}, {xs})", node.label
         )
         self._name_outputs(node, node.body.outputs, number)
 
@@ -352,9 +353,15 @@ class Emitter(DrawWriter):
                 self._lines.insert(marker + 1, f"{'    ' * (self._depth + 1)}draws = {name}")
             branches.append(f"{word}_{number}")
         predicate = self._expression(node.predicate)
-        ops = self._ops(node.component)
+        ops = self._region_ops(node.component)
         self._line(f"{number} = {ops}.cond({predicate}, {', '.join(branches)})", node.label)
         self._name_outputs(node, node.bodies[0].outputs, number)
+
+    def _region_ops(self, component: Component) -> str:
+        """Loops and branches are the backend's, also those of components that live on the host."""
+        if not component.on_host:
+            return self._ops(component)
+        return self._global("ops_regions", region_ops(component, self._binding), "ops_regions")
 
     def _variables(self, node: Variables) -> None:
         infos = self._binding.variables_of(node.component, node.trainable)

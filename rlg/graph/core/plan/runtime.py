@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from rlg.graph.core.build.binding import Binding
+from rlg.graph.core.component.component import Component
+
 
 def fold_leaves(ops: Any, value: Any, space: Any = None) -> Any:
     """Merges batch and time in every leaf."""
@@ -31,3 +34,10 @@ def cut_leaves(ops: Any, value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(cut_leaves(ops, item) for item in value)
     return ops.stop_gradient(value)
+
+
+def region_ops(component: Component, binding: Binding) -> Any:
+    """The operations that run a component's loops and branches: those of the backend."""
+    if not component.on_host:
+        return component.ops
+    return binding.backend.ops_class(binding.devices.of_ops(component), None)
