@@ -84,6 +84,12 @@ def test_an_unknown_word_is_refused_with_what_was_meant(rlg, what, parts):
     assert [part for part in parts if part not in result.err] == [], result.err
 
 
+def test_a_long_name_stands_apart_from_its_line(rlg):
+    lines = rlg("list", "experiments").out.splitlines()
+    (line,) = [line for line in lines if line.lstrip().startswith("grid_world_prioritized_dqn")]
+    assert line.split()[:3] == ["grid_world_prioritized_dqn", "The", "walk"]
+
+
 def test_json_holds_the_same(rlg):
     found = json.loads(rlg("list", "optimizer", "--json").out)
     assert [section["title"] for section in found] == ["optimizer", "optimizers"]
