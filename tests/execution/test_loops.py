@@ -61,6 +61,10 @@ def test_nothing_is_due_before_the_start_and_again_after_a_restart():
     assert [again.due(Clock(steps, 40)) for steps in (106, 107, 112)] == [0, 2, 4]
 
 
+def test_schedules_end_with_their_horizon_and_not_with_the_run():
+    assert [Clock(steps, 0, 20).progress for steps in (0, 5, 20, 30)] == [0.0, 0.25, 1.0, 1.0]
+
+
 # -- replay ---------------------------------------------------------------------------------------
 def test_figures_keep_their_signs_and_are_means_over_the_updates():
     loop = started(Cadence(2, 2, 2))

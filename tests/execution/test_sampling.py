@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ from rlg.execution.adders import Segments, Sequences, Steps, Windows
 from rlg.execution.engines.local import LocalPool
 from rlg.execution.engines.threads import ThreadPool
 from rlg.execution.sampling import SteppingSampler
-from rlg.execution.types import Clock, Weights
+from rlg.execution.types import Clock, Weights, joined
 from rlg.graph.spaces import FloatBox
 from tests.execution.parts import Noting, Numbered, numbers
 
@@ -74,6 +76,28 @@ def test_a_recurrent_state_begins_anew_after_terminals_and_after_truncations():
     np.testing.assert_array_equal(made.collect(Clock()).resets[0], [False, True])
 
 
+def test_a_segment_holds_the_recurrent_states_at_its_borders_and_at_the_ends_of_episodes():
+    made = sampler(actor=Noting(FloatBox(shape=(1,))))
+    first, second = made.collect(Clock()), made.collect(Clock())
+    np.testing.assert_array_equal(first.first_hidden, [[0], [0]])
+    np.testing.assert_array_equal(first.final_hidden, [[2], [3], [2]])
+    np.testing.assert_array_equal(first.last_hidden, [[1], [2]])
+    np.testing.assert_array_equal(second.first_hidden, [[1], [2]])
+    np.testing.assert_array_equal(second.resets[0], [False, True])
+    np.testing.assert_array_equal(second.last_hidden, [[2], [2]])
+
+
+def test_segments_one_after_the_other_are_the_one_that_would_have_been_sampled_at_once():
+    parts = sampler(actor=Noting(FloatBox(shape=(1,))), steps=3)
+    found = joined([parts.collect(Clock()) for _ in range(3)])
+    expected = sampler(actor=Noting(FloatBox(shape=(1,))), steps=9).collect(Clock())
+    for entry in fields(expected):
+        mine, theirs = getattr(found, entry.name), getattr(expected, entry.name)
+        if entry.name == "columns":
+            mine, theirs = mine["number"], theirs["number"]
+        np.testing.assert_array_equal(mine, theirs, entry.name)
+
+
 @pytest.mark.parametrize("adder", [lambda: Windows(3), lambda: Sequences(3), Steps, Segments])
 @pytest.mark.parametrize("recurrent", [False, True])
 def test_a_restored_sampler_samples_what_the_first_one_would_have(adder, recurrent):
@@ -87,6 +111,8 @@ def test_a_restored_sampler_samples_what_the_first_one_would_have(adder, recurre
     found = other.sample(Clock())
     np.testing.assert_array_equal(numbers(found[0]), numbers(expected[0]))
     np.testing.assert_array_equal(found[0].columns["number"], expected[0].columns["number"])
+    np.testing.assert_array_equal(found[0].first_hidden, expected[0].first_hidden)
+    np.testing.assert_array_equal(found[0].resets, expected[0].resets)
     assert [batch.size for batch in found[1]] == [batch.size for batch in expected[1]]
     for mine, theirs in zip(found[1], expected[1], strict=True):
         for name in theirs.records.keys() - {"segment"}:
