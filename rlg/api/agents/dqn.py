@@ -312,17 +312,19 @@ class DQNAgent(Agent):
     def get_state(self, *, memory: bool = True) -> dict[str, Any]:
         state = super().get_state(memory=memory)
         state["learner"]["synced_at"] = self._synced_at
-        state["pending"] = self._adder.get_state()
+        # Of the paper's API; in a run `pending` is the sampler's.
+        waiting = self._adder.get_state()
         if self._named:
-            state["pending"]["named"] = {k: adder.get_state() for k, adder in self._named.items()}
+            waiting["named"] = {k: adder.get_state() for k, adder in self._named.items()}
+        state["learner"]["observed"] = waiting
         return state
 
     def set_state(self, state: Mapping[str, Any]) -> None:
         super().set_state(state)
         self._synced_at = int(state["learner"]["synced_at"])
-        pending = state.get("pending", {})
+        observed = state["learner"].get("observed", {})
         self._adder = self.make_adder()
-        self._adder.set_state(pending)
+        self._adder.set_state(observed)
         self._named.clear()
-        for name, waiting in pending.get("named", {}).items():
+        for name, waiting in observed.get("named", {}).items():
             self._adder_of(name).set_state(waiting)
