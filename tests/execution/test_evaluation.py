@@ -60,6 +60,33 @@ def test_actors_are_asked_without_exploration_and_reset_after_time_limits():
     assert not resets[1:, 1 - short].any()
 
 
+class Ending(Uneven):
+    """Episodes end by themselves, after 3 steps."""
+
+    def step(self, action):
+        self.steps += 1
+        return np.zeros(1, np.float32), 1.0, self.steps >= 3, False, {}
+
+
+register_env("ending", Ending)
+
+
+def test_actors_are_reset_after_episodes_that_ended_by_themselves():
+    actor = Noting(FloatBox(shape=(1,)))
+    evaluate(actor, {"name": "ending"}, 40, seed=0)
+    resets = [bool(call["resets"].all()) for call in actor.calls]
+    assert resets == [True, False, False, True, False, False]
+
+
+def test_episodes_that_are_watched_are_played_one_after_the_other():
+    seen = []
+    result = evaluate(
+        Noting(), {"name": "ending"}, 2, seed=0, watch=lambda env, x: seen.append(env.num_envs)
+    )
+    assert result.lengths == (3, 3)
+    assert seen == [1] * 6
+
+
 def test_an_evaluation_changes_neither_streams_nor_variables():
     with make_env("cartpole", num_envs=1) as env:
         agent = DQNAgent(env.observation_space, env.action_space, network="mlp")

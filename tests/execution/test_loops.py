@@ -167,16 +167,86 @@ def test_weights_are_published_after_learning_where_somebody_wants_them(weights)
     assert loop.pool.sampler.actor.loaded == ([0, 3, 6] if weights else [])
 
 
+def test_episodes_that_ended_reach_whoever_runs_the_loop():
+    loop = started(Cadence(2, 2, 1), envs=2, steps=6)
+    iteration = loop.iterate(never)
+    assert (iteration.returns, iteration.lengths) == ([5.0, 5.0], [5, 5])
+
+
+def test_figures_of_a_round_that_a_stop_cut_in_two_are_means_over_all_of_it():
+    loop = started(Cadence(2, 2, 4))
+    loop.iterate(lambda: True)
+    other = replay(Cadence(2, 2, 4))
+    other.set_state(loop.get_state())
+    # The first learner saw update 1, the second one calls its own 1, 2 and 3.
+    assert other.iterate(never).train["train/number"] == (1 + 1 + 2 + 3) / 4
+
+
+def test_another_ratio_before_the_first_update_waits_for_it_as_long_as_before():
+    loop = started(Cadence(10, 2, 1))
+    loop.iterate(never)
+    other = replay(Cadence(10, 4, 1))
+    other.set_state(loop.get_state())
+    updates = []
+    for _ in range(6):
+        other.iterate(never)
+        updates.append((other.clock.steps, other.clock.updates))
+    assert updates == [(4, 0), (6, 0), (8, 0), (10, 1), (12, 1), (14, 2)]
+
+
+def test_a_restored_loop_publishes_its_weights_before_anything_is_sampled():
+    loop = started(Cadence(2, 2, 1), weights=True)
+    loop.iterate(never)
+    other = replay(Cadence(2, 2, 1), weights=True)
+    other.set_state(loop.get_state())
+    assert other.pool.sampler.actor.loaded == [1]
+
+
+def test_a_loop_that_is_closed_closes_its_environments():
+    loop = started(Cadence(2, 2, 1))
+    loop.close()
+    assert loop.pool.sampler.env.closed
+
+
 # -- batches --------------------------------------------------------------------------------------
-def test_batches_are_learnt_from_once_each_and_after_they_were_counted():
+def batches():
     sampler = SteppingSampler(Numbered((5, 5)), Noting(), Segments(), 3)
-    loop = BatchLoop(
-        LocalPool(sampler, wants_weights=True), BatchTrainer(Counting()), Cadence(0, 1, 1), Clock()
-    )
+    pool = LocalPool(sampler, wants_weights=True)
+    return BatchLoop(pool, BatchTrainer(Counting()), Cadence(0, 1, 1), Clock(horizon=100))
+
+
+def test_batches_are_learnt_from_once_each_and_after_they_were_counted():
+    loop = batches()
     loop.start()
     iteration = loop.iterate(never)
     loop.iterate(never)
     assert [(clock.steps, clock.updates) for clock in loop.learner.clocks] == [(6, 0), (12, 1)]
     assert iteration.train == {"train/loss": -0.5, "train/number": 1.0}
-    assert sampler.actor.loaded == [0, 1, 2]
+    assert loop.pool.sampler.actor.loaded == [0, 1, 2]
     assert (loop.clock.steps, loop.clock.updates) == (12, 2)
+    # Nothing is left that could be learnt from again.
+    assert not loop.trainer.is_ready
+
+
+def test_episodes_that_ended_inside_of_batches_are_reported_with_them():
+    loop = batches()
+    loop.start()
+    assert loop.iterate(never).lengths == []
+    iteration = loop.iterate(never)
+    assert (iteration.returns, iteration.lengths) == ([5.0, 5.0], [5, 5])
+
+
+def test_restored_batches_keep_counters_and_horizon_and_act_by_the_learners_weights():
+    loop = batches()
+    loop.start()
+    loop.iterate(never)
+    state = loop.get_state()
+    kept, changed = batches(), batches()
+    kept.clock = Clock(horizon=900)
+    kept.set_state(state)
+    changed.set_state(state, 500)
+    assert kept.clock == Clock(6, 1, 100)
+    assert changed.clock == Clock(6, 1, 500)
+    assert kept.pool.sampler.actor.loaded == [1]
+    kept.close()
+    assert kept.pool.sampler.env.closed

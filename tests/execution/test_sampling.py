@@ -137,6 +137,27 @@ def test_the_thread_is_one_round_ahead_and_acts_by_the_weights_published_before(
     assert made.env.closed
 
 
+def test_the_thread_acts_by_the_clock_of_the_round_that_it_samples():
+    made = sampler()
+    pool, clock = ThreadPool(made), Clock()
+    for _ in range(3):
+        ((segment, _),) = pool.ready(clock)
+        clock = clock.after(steps=segment.steps, updates=1)
+    pool.close()
+    # Four steps of two environments per round; the fourth round is under way.
+    assert [call["clock"].steps for call in made.actor.calls[::4]] == [0, 8, 16, 24]
+
+
+def test_weights_are_loaded_once_and_not_again_where_nothing_was_learnt():
+    made = sampler()
+    pool = ThreadPool(made)
+    pool.publish(Weights(7, {}))
+    for _ in range(3):
+        pool.ready(Clock())
+    pool.close()
+    assert made.actor.loaded == [7]
+
+
 def test_a_round_under_way_is_part_of_the_threads_state():
     pool, other = ThreadPool(sampler()), ThreadPool(sampler())
     pool.ready(Clock())
