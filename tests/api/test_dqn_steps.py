@@ -175,3 +175,33 @@ def test_rates_follow_schedules_over_the_run():
     notes = made.update()
     assert (notes["learning_rate"], notes["beta"]) == pytest.approx((0.2, 1.0))
     assert made.epsilon == 0.0
+
+
+def test_actions_of_the_papers_api_explore_by_what_was_observed():
+    made = agent(exploration_initial_eps=1.0, exploration_final_eps=0.0, total_timesteps=40)
+    state = np.zeros((64, 1), "float32")
+    greedy = made.get_actions(state, explore=False)[0]
+    assert (made.get_actions(state) != greedy).any()
+    made.observe(**numbered(0, 2))  # The tenth part of the run.
+    assert (made.get_actions(state) == greedy).all()
+
+
+def test_a_restored_agent_continues_its_random_numbers_its_clock_and_its_windows():
+    one, other = (agent(n_step=2, batch_size=4, total_timesteps=100) for _ in range(2))
+    one.observe(**numbered(0, 4))
+    one.update()
+    other.set_state(one.get_state())
+    assert (other.timesteps, other.updates, other.stored) == (8, 1, 6)
+    for made in (one, other):
+        made.observe(**numbered(4, 1))
+    assert other.stored == 8
+    np.testing.assert_array_equal(stored(other, "rewards", 8), stored(one, "rewards", 8))
+    # Both draw the same records.
+    assert one.update()["loss"] == other.update()["loss"]
+
+
+def test_an_agent_that_is_restored_without_its_memory_has_nothing_stored():
+    one, other = agent(), agent()
+    one.observe(**numbered(0, 4))
+    other.set_state(one.get_state(memory=False))
+    assert (other.stored, other.timesteps) == (0, 8)
