@@ -112,3 +112,10 @@ def test_the_objective_of_a_job_is_its_last_evaluation(rlg, folder, monkeypatch)
     rlg("train", "-m", *TINY)
     (status,) = folder.glob("multirun/*/*/0/status.json")
     assert found == [json.loads(status.read_text())["last_evaluation"]["mean_reward"]]
+
+
+def test_a_sweep_over_a_key_that_no_file_lists_needs_no_plus(rlg):
+    done = rlg("train", "-m", *TINY, "env.max_episode_steps=9,10", "evaluation.interval=0")
+    assert done.code == 0, done.err
+    for number, steps in enumerate((9, 10)):
+        assert f"job {number} (env.max_episode_steps={steps}): done" in done.out
