@@ -13,7 +13,7 @@ from rlg.graph.components.networks.mlp import MLP
 from rlg.graph.spaces import BoolBox, Box, Dict, FloatBox, IntBox, Tuple
 from rlg.testing import ComponentTest
 
-FRAMEWORKS = pytest.mark.parametrize("backend", ["torch", "tf", "tf-graph"])
+FRAMEWORKS = pytest.mark.parametrize("backend", ["torch", "tf"])
 FRAMES = Box((36, 36, 1), "uint8")
 
 
