@@ -178,6 +178,46 @@ def test_actors_get_policy_and_statistics_and_nothing_else():
     assert {path.split("/")[1] for path in paths} == {"policy", "observations"}
 
 
+ALL_KEYS = {
+    "gamma": 0.9,
+    "gae_lambda": 0.8,
+    "ent_coef": 0.02,
+    "vf_coef": 0.7,
+    "normalize_observations": True,
+    "normalize_rewards": True,
+    "num_envs": 3,
+}
+PPO_KEYS = {
+    "n_steps": 6,
+    "n_epochs": 3,
+    "batch_size": 2,
+    "clip_range": 0.3,
+    "clip_range_vf": 0.25,
+    "target_kl": 0.01,
+    "normalize_advantage": False,
+}
+
+
+@pytest.mark.parametrize("network", [MLP, LSTM])
+@pytest.mark.parametrize(
+    ("kind", "own"), [(PPOAgent, PPO_KEYS), (A2CAgent, {"normalize_advantage": True})]
+)
+def test_keys_that_differ_from_the_default_reach_the_root(kind, own, network):
+    values = {**ALL_KEYS, **own}
+    root = kind(Box((3,)), IntBox(3), network=network, **values).make_root()
+    assert {name: getattr(root, name) for name in values} == values
+
+
+def test_updates_know_which_actions_were_masked():
+    states = Dict(seen=Box((3,)), action_mask=BoolBox(shape=(3,)))
+    agent = ppo(IntBox(3), states=states, optimizer=SGD, n_epochs=1, batch_size=8)
+    part = segment(agent)
+    # Where nothing has changed since acting, the ratio of probabilities is 1.
+    metrics = agent.learn(Batch({"segment": part}, 8), Clock()).metrics
+    np.testing.assert_allclose(metrics["approx_kl"], 0.0, atol=1e-6)
+    assert metrics["clip_fraction"] == 0.0
+
+
 # -- the paper's API ------------------------------------------------------------------------------
 @pytest.mark.parametrize("network", [MLP, LSTM])
 @pytest.mark.parametrize("kind", [PPOAgent, A2CAgent])
@@ -223,6 +263,24 @@ def test_steps_that_were_observed_one_by_one_make_the_same_update(kind, network)
     assert (one.timesteps, one.updates) == (6, 1)
     for path, value in other.get_weights().items():
         np.testing.assert_allclose(one.get_weights()[path], value, rtol=1e-5, atol=1e-7)
+
+
+def test_an_evaluation_between_acting_and_observing_changes_nothing_and_steps_count_once():
+    one, other = ppo(optimizer=SGD), ppo(optimizer=SGD)
+    states = np.float32(np.random.default_rng(0).normal(size=(3, 2, 3)))
+    for agent in (one, other):
+        for t in range(2):
+            actions = agent.get_actions(states[t])
+            if agent is other:
+                agent.get_actions(states[t] + 1.0, explore=False)
+            agent.observe(states[t], actions, np.float32([1, 2]), [False, False], states[t + 1])
+    with pytest.raises(ExecutionError, match=r"observe\(\) without get_actions\(\)"):
+        other.observe(states[0], actions, np.float32([1, 2]), [False, False], states[1])
+    expected, found = one.update(), other.update()
+    np.testing.assert_allclose(found["policy_loss"], expected["policy_loss"], rtol=1e-6)
+    np.testing.assert_allclose(found["value_loss"], expected["value_loss"], rtol=1e-6)
+    with pytest.raises(ExecutionError, match="nothing was observed"):
+        other.update()
 
 
 def test_observing_without_acting_and_updating_without_steps_are_refused():

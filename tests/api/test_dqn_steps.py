@@ -8,6 +8,7 @@ import pytest
 from rlg.api.agents.agent import BuildOptions
 from rlg.api.agents.dqn import DQNAgent
 from rlg.errors import ComponentError, ExecutionError
+from rlg.execution.types import Clock
 from rlg.graph.spaces import Box, IntBox
 
 MLP = {"type": "mlp", "units": [8]}
@@ -205,3 +206,22 @@ def test_an_agent_that_is_restored_without_its_memory_has_nothing_stored():
     one.observe(**numbered(0, 4))
     other.set_state(one.get_state(memory=False))
     assert (other.stored, other.timesteps) == (0, 8)
+
+
+def test_the_target_is_synced_once_per_whole_interval_also_by_a_restored_agent():
+    made = agent(target_update_interval=5, batch_size=4, optimizer={"type": "sgd"})
+    made.observe(**numbered(0, 4))
+
+    def is_synced_at(learner, steps):
+        learner.learn(None, Clock(steps))
+        values = learner.get_model()
+        return all(
+            np.array_equal(x, values[path.replace("/policy/", "/target_policy/", 1)])
+            for path, x in values.items()
+            if path.startswith("agent/policy/")
+        )
+
+    assert [is_synced_at(made, steps) for steps in (4, 6, 9, 10, 14)] == [0, 1, 0, 1, 0]
+    other = agent(target_update_interval=5, batch_size=4, optimizer={"type": "sgd"})
+    other.set_state(made.get_state())
+    assert [is_synced_at(other, steps) for steps in (14, 15)] == [0, 1]

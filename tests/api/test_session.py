@@ -83,6 +83,19 @@ def test_a_horizon_that_is_given_by_name_counts(tmp_path):
     assert last["rollout/exploration_rate"] == pytest.approx(0.05)
 
 
+def test_a_horizon_that_is_given_at_a_resume_counts_from_there_on(tmp_path):
+    train(scheduled(), tmp_path)
+    resume(tmp_path, changes={"total_timesteps": 640, "schedule_timesteps": 1280})
+    last = read_metrics(tmp_path / "metrics.jsonl")[-1]
+    assert 4.9e-4 < last["train/learning_rate"] < 6e-4
+
+
+def test_intervals_that_rounds_do_not_divide_are_kept_and_the_end_is_logged(tmp_path):
+    train(short(logger={"interval": 300, "tensorboard": False}), tmp_path)
+    rows = read_metrics(tmp_path / "metrics.jsonl")
+    assert [row["time/total_timesteps"] for row in rows if "time/fps" in row] == [320, 512]
+
+
 # -- stopping -------------------------------------------------------------------------------------
 def test_a_run_that_was_stopped_between_two_updates_goes_on_exactly(tmp_path, monkeypatch):
     settings = config("torch", total_timesteps=1024)
@@ -120,6 +133,23 @@ def test_a_stop_in_the_last_round_can_be_resumed_too(tmp_path, monkeypatch):
     assert (stopped.exit_code, stopped.steps) == (130, 512)
     monkeypatch.undo()
     assert resume(tmp_path / "stopped").exit_code == 0
+    assert course(tmp_path / "stopped") == course(tmp_path / "whole")
+
+
+def test_an_evaluation_that_the_user_stops_is_made_when_the_run_is_resumed(tmp_path, monkeypatch):
+    settings = short(evaluation={"interval": 256, "episodes": 2})
+    train(settings, tmp_path / "whole")
+    play = session.evaluate
+
+    def interrupted(*args):
+        os.kill(os.getpid(), signal.SIGINT)
+        return play(*args)
+
+    monkeypatch.setattr(session, "evaluate", interrupted)
+    stopped = train(settings, tmp_path / "stopped")
+    assert (stopped.exit_code, stopped.steps, stopped.evaluation) == (130, 256, None)
+    monkeypatch.undo()
+    resume(tmp_path / "stopped")
     assert course(tmp_path / "stopped") == course(tmp_path / "whole")
 
 
