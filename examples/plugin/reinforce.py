@@ -1,4 +1,4 @@
-"""An agent of one's own: REINFORCE (Williams, 1992), from a root component and two methods.
+"""An agent of one's own: REINFORCE (Williams, 1992), from a root component and three methods.
 
 rlg train --config-dir conf agent=reinforce env=cartpole plugins=[reinforce]
 """

@@ -10,7 +10,7 @@ import pytest
 from rlg.api.agents.actor_critic import A2CAgent, PPOAgent
 from rlg.api.agents.agent import BuildOptions
 from rlg.api.run import resume, train
-from rlg.errors import ExecutionError
+from rlg.errors import ComponentError, ExecutionError
 from rlg.execution.types import Batch, Clock, Segment
 from rlg.graph.spaces import BoolBox, Box, Dict, FloatBox, IntBox, Tuple, flatten, map_leaves
 from rlg.tracking.folder import RunFolder
@@ -206,6 +206,12 @@ def test_keys_that_differ_from_the_default_reach_the_root(kind, own, network):
     values = {**ALL_KEYS, **own}
     root = kind(Box((3,)), IntBox(3), network=network, **values).make_root()
     assert {name: getattr(root, name) for name in values} == values
+
+
+def test_masks_that_are_no_single_array_are_refused():
+    states = Dict(seen=Box((3,)), action_mask=Dict(move=BoolBox(shape=(3,))))
+    with pytest.raises(ComponentError, match="'action_mask' in the observations must be one array"):
+        PPOAgent(states, IntBox(3), network=MLP)
 
 
 def test_updates_know_which_actions_were_masked():

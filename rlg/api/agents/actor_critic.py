@@ -340,7 +340,8 @@ def _parted(observations: Space) -> tuple[Space, Box | None]:
     if not rest:
         raise ComponentError(f"the observations hold {MASK!r} and nothing else to see.")
     masks = observations[MASK]
-    assert isinstance(masks, Box)
+    if not isinstance(masks, Box):
+        raise ComponentError(f"{MASK!r} in the observations must be one array, got {masks}.")
     alone = next(iter(rest.values())) if len(rest) == 1 else Dict(rest)
     return alone, BoolBox(shape=masks.shape)
 
