@@ -225,3 +225,8 @@ def test_the_target_is_synced_once_per_whole_interval_also_by_a_restored_agent()
     other = agent(target_update_interval=5, batch_size=4, optimizer={"type": "sgd"})
     other.set_state(made.get_state())
     assert [is_synced_at(other, steps) for steps in (14, 15)] == [0, 1]
+
+
+def test_exploration_runs_over_the_clocks_horizon():
+    made = agent(exploration_initial_eps=1.0, exploration_final_eps=0.0, total_timesteps=1000)
+    assert made.epsilon_at(Clock(5, 0, 100)) == pytest.approx(0.5)

@@ -201,9 +201,11 @@ def losses(folder):
 
 @pytest.mark.parametrize("backend", ["torch", "tf"])
 def test_acting_on_numpy_beside_a_learner_gives_the_same_run(tmp_path, backend):
-    train(config(backend, total_timesteps=1024), tmp_path / "one")
+    # Fast enough that weights which are not handed on would show in the actions.
+    fast = {"total_timesteps": 1024, "optimizer": {"type": "adam", "learning_rate": 0.01}}
+    train(config(backend, **fast), tmp_path / "one")
     other = {"type": "local", "actor_backend": "numpy"}
-    train(config(backend, total_timesteps=1024, executor=other), tmp_path / "two")
+    train(config(backend, executor=other, **fast), tmp_path / "two")
     np.testing.assert_allclose(losses(tmp_path / "two"), losses(tmp_path / "one"), rtol=1e-3)
 
 
@@ -317,3 +319,10 @@ def test_two_actors_of_one_run_share_weights_and_no_random_number():
     assert 400 < np.sum(first == second) < 600
     for path, value in actors[0].get_weights().items():
         np.testing.assert_array_equal(actors[1].get_weights()[path], value)
+
+
+def test_samplers_of_a_run_share_no_episode():
+    factory = ConfiguredAgents(validate(config()))
+    first, second, again = (factory.make_env(index).reset() for index in (0, 1, 0))
+    np.testing.assert_array_equal(first, again)
+    assert not np.intersect1d(first, second).size
