@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rlg.errors import ExecutionError
 from rlg.execution.roles import Learner
 from rlg.execution.types import Batch, Clock, LearnResult, Weights
 
@@ -44,7 +45,10 @@ class BatchTrainer(FusedTrainer):
         self._batch: Batch | None = None
 
     def absorb(self, batches: Sequence[Batch]) -> None:
-        (self._batch,) = batches
+        (batch,) = batches
+        if self._batch is not None:
+            raise ExecutionError("a second segment was sampled before the first was learnt from.")
+        self._batch = batch
 
     @property
     def is_ready(self) -> bool:
