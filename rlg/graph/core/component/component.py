@@ -247,7 +247,7 @@ def walk(root: Component) -> Iterator[Component]:
 
 
 def name_trees(roots: Sequence[Component], at: str | None = None) -> list[Component]:
-    """Gives each component its path, breadth first: the shallowest place that holds it owns it.
+    """Sets the path of each component, breadth first: the shallowest place that holds it owns it.
 
     `at` is the path of a root that is part of something larger elsewhere.
     """
