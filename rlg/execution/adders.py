@@ -84,6 +84,7 @@ class Windows(Steps):
 
     def __init__(self, n_step: int) -> None:
         self.n_step = n_step
+        self._carried = n_step - 1  # steps that come again
         self._tail: Records | None = None
 
     def spaces(self, steps: Mapping[str, Space]) -> dict[str, Space]:
@@ -95,15 +96,34 @@ class Windows(Steps):
 
     def batches(self, steps: Records) -> Iterator[Batch]:
         steps = _behind(self._tail, steps)
-        self._tail = _copied(steps, 1 - self.n_step)
-        if len(steps["rewards"]) >= self.n_step:
-            yield Batch(steps, steps["rewards"][: 1 - self.n_step].size)
+        count = len(steps["rewards"]) - self._carried
+        self._tail = _copied(steps, max(0, count))
+        if count > 0:
+            yield Batch(steps, steps["rewards"][:count].size)
 
     def get_state(self) -> dict[str, Any]:
         return {} if self._tail is None else {"tail": self._tail}
 
     def set_state(self, state: Mapping[str, Any]) -> None:
         self._tail = state.get("tail")
+
+
+class PrioritizedWindows(Windows):
+    """Windows with the Q-values that acting went by, also of the state behind each window.
+
+    So the last n steps carry over. FirstPriorities makes records and priorities of them.
+    """
+
+    def __init__(self, n_step: int, q_values: Space) -> None:
+        super().__init__(n_step)
+        self._carried = n_step
+        self._q_values = q_values
+
+    def spaces(self, steps: Mapping[str, Space]) -> dict[str, Space]:
+        found = super().spaces({**steps, "q_values": self._q_values})
+        records = {k: v for k, v in found["records"].items() if k != "q_values"}  # type: ignore[attr-defined]
+        segments = found["observe.records"]
+        return {**found, "records": Dict(records), "prepare.records": segments}
 
 
 class Sequences(Steps):

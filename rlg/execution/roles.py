@@ -20,10 +20,21 @@ from typing import Any, Literal, Protocol
 from rlg.envs import VectorEnv
 from rlg.execution.adders import Adder
 from rlg.execution.cadence import Cadence
-from rlg.execution.types import Action, Batch, Clock, Iteration, LearnResult, Segment, Weights
+from rlg.execution.types import (
+    Action,
+    Batch,
+    Clock,
+    Iteration,
+    LearnResult,
+    Sample,
+    Segment,
+    Weights,
+)
 from rlg.graph.spaces import Space
 
-Role = Literal["actor", "learner"]
+# "preparer": an actor that also knows first priorities; "memory": replay data alone; "updater": a
+# learner whose memories are elsewhere.
+Role = Literal["actor", "preparer", "learner", "updater", "memory"]
 Stop = Callable[[], bool]
 
 
@@ -74,7 +85,7 @@ class Learner(Protocol):
     def insert(self, batch: Batch) -> None:
         """Stores records in the memory of this graph."""
 
-    def learn(self, batch: Batch | None, clock: Clock) -> LearnResult:
+    def learn(self, batch: Batch | Sample | None, clock: Clock) -> LearnResult:
         """One update: from a batch, or from the memory of this graph."""
 
     @property
@@ -87,6 +98,20 @@ class Learner(Protocol):
     # The memory can be left out: it is most of a state.
     def get_state(self, *, memory: bool = True) -> dict[str, Any]: ...
     def set_state(self, state: Mapping[str, Any]) -> None: ...
+
+
+class Memory(Protocol):
+    """Replay data apart from the learner. What shards do with it:
+
+    memory.insert(actor.prepare(batch))          # from a sampler
+    sample = memory.sample(n, clock)             # for the learner
+    stale = memory.update_priorities(sample.keys, result.priorities)
+    """
+
+    def insert(self, batch: Batch) -> None: ...
+    def sample(self, n: int, clock: Clock) -> Sample: ...
+    def update_priorities(self, keys: Any, priorities: Any) -> int:
+        """Returns how many keys were stale, of records that are gone."""
 
 
 class Sampler(Stateful, Protocol):
@@ -172,12 +197,17 @@ class AgentFactory(Protocol):
         """Steps of each environment in one task of a sampler."""
 
     def make(
-        self, *roles: Role, index: int = 0, stream: str | None = None, backend: str | None = None
+        self,
+        *roles: Role,
+        index: int = 0,
+        count: int = 1,
+        stream: str | None = None,
+        backend: str | None = None,
     ) -> Any:
         """An agent that is built for these roles.
 
         Args:
-            index: which of several actors it is.
+            index: which of `count` actors it is.
             stream: a name for random streams of its own; None: those of the run's one graph.
             backend: another one than the run's.
         """

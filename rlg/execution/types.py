@@ -136,6 +136,18 @@ class Batch(NamedTuple):
 
     records: dict[str, Any]
     size: int  # in transitions
+    # First priorities [size]: then an actor has prepared the records, and they are stored as such.
+    priorities: NDArray[np.float32] | None = None
+
+
+class Sample(NamedTuple):
+    """Records that a memory drew, to learn from."""
+
+    records: dict[str, Any]  # [n, ...]
+    keys: NDArray[np.int64]  # [n]: what their new priorities are sent back by
+    weights: NDArray[np.float32]  # [n]: importance weights, the largest of the whole memory is 1
+    total: float  # sum of all priorities of the memory
+    least: float  # smallest one
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +155,7 @@ class LearnResult:
     """What an update returns: figures to log, signed, as numbers or arrays."""
 
     metrics: Mapping[str, Any]
+    priorities: NDArray[np.float32] | None = None  # new ones of the records that were learnt from
 
 
 @dataclass(slots=True)

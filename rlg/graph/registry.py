@@ -104,6 +104,7 @@ COMPONENTS: dict[str, str] = {
     "priority_tree": "memories.priority_tree:PriorityTree",
     "ring_buffer": "memories.ring:RingBuffer",
     "fifo_queue": "memories.fifo:FIFOQueue",
+    "first_priorities": "memories.first_priorities:FirstPriorities",
     "n_step": "memories.n_step:NStep",
     "n_step_transitions": "memories.transitions:NStepTransitions",
     "dqn_loss": "losses.dqn:DQNLoss",

@@ -7,7 +7,7 @@ import pytest
 
 from rlg.errors import ExecutionError
 from rlg.graph.components.algorithms.apex import ApexDQN
-from rlg.graph.spaces import BoolBox, Box, FloatBox, IntBox
+from rlg.graph.spaces import BoolBox, Box, Dict, FloatBox, IntBox
 from rlg.testing import ComponentTest
 
 T, B, GAMMA = 7, 3, 0.9
@@ -17,15 +17,26 @@ STATES, CHOICE = Box((2,)), IntBox(3)
 def built(backend, n_step, actions=CHOICE, apis=("act", "prepare")):
     policy = {"type": "q_policy", "network": {"type": "mlp", "units": [4]}}
     loss = {"type": "dqn_loss", "gamma": GAMMA, "double": False}
-    root = ApexDQN(policy, actions, loss=loss, n_step=n_step)
+    memory = {"type": "prioritized_replay", "buffer_size": 100}
+    root = ApexDQN(policy, actions, memory, loss=loss, n_step=n_step)
+    steps = {
+        "states": STATES,
+        "q_values": Box((*actions.shape, 3)),
+        "actions": actions,
+        "rewards": FloatBox(),
+        "terminals": BoolBox(),
+        "truncations": BoolBox(),
+        "next_states": STATES,
+    }
+    flat = {k: v for k, v in steps.items() if k not in ("q_values", "truncations")}
     spaces = {
         "states": STATES,
         "epsilon": FloatBox(),
-        "q_values": Box((*actions.shape, 3), ranks="TB"),
-        "actions": actions.with_ranks("TB"),
-        "rewards": FloatBox(ranks="TB"),
-        "terminals": BoolBox(ranks="TB"),
-        "truncations": BoolBox(ranks="TB"),
+        "records": Dict(steps).with_ranks("TB"),
+        "insert.records": Dict({**flat, "discounts": FloatBox()}),
+        "priorities": FloatBox(),
+        "keys": IntBox(),
+        "beta": FloatBox(ranks=""),
     }
     return ComponentTest(root, spaces, backend, apis=list(apis))
 
@@ -39,6 +50,21 @@ def task(rows, shape=(), seed=0):
         rng.random((rows, B)) < 0.2,
         rng.random((rows, B)) < 0.2,
     )
+
+
+def segment(q_values, actions, rewards, terminals, truncations):
+    """A task with numbered states."""
+    rows = len(rewards)
+    numbers = np.arange(rows * B, dtype="float32").reshape(rows, B)
+    return {
+        "states": np.stack([numbers, -numbers], -1),
+        "q_values": q_values,
+        "actions": actions,
+        "rewards": rewards,
+        "terminals": terminals,
+        "truncations": truncations,
+        "next_states": np.stack([numbers + 0.5, numbers], -1),
+    }
 
 
 def by_hand(q, actions, rewards, terminals, truncations, n_step, time, env):
@@ -62,19 +88,55 @@ def by_hand(q, actions, rewards, terminals, truncations, n_step, time, env):
 def test_records_and_priorities_are_those_of_a_loop(n_step, shape, backend):
     test = built(backend, n_step, IntBox(3, shape=shape))
     inputs = task(n_step + T, shape)
-    found = test.call("prepare", *inputs)
-    names = ("rewards", "terminals", "discounts", "next_rows", "priorities")
+    steps = segment(*inputs)
+    found, priorities = test.call("prepare", steps)
     for time in range(T):
         for env in range(B):
-            expected = by_hand(*inputs, n_step, time, env)
-            for name, value in zip(names, expected, strict=True):
-                np.testing.assert_allclose(found[name][time, env], value, rtol=1e-4, err_msg=name)
-    assert {value.shape for value in found.values()} == {(T, B)}
+            record = time * B + env
+            total, ended, discount, row, error = by_hand(*inputs, n_step, time, env)
+            expected = {
+                "rewards": total,
+                "terminals": ended,
+                "discounts": discount,
+                "states": steps["states"][time, env],
+                "actions": steps["actions"][time, env],
+                "next_states": steps["next_states"][row - 1, env],
+            }
+            assert found.keys() == expected.keys()
+            for name, value in expected.items():
+                np.testing.assert_allclose(found[name][record], value, rtol=1e-4, err_msg=name)
+            np.testing.assert_allclose(priorities[record], error, rtol=1e-4)
+    assert {len(value) for value in found.values()} == {T * B}
+    assert priorities.shape == (T * B,)
+
+
+def test_what_actors_prepare_and_memories_store_is_what_one_process_observes(backend):
+    options = {"apis": ("prepare", "insert", "observe", "sample", "update_priorities")}
+    whole, parted = built(backend, 3, **options), built(backend, 3, **options)
+    steps = segment(*task(3 + T))
+    whole.call("observe", steps)
+    parted.call("insert", *parted.call("prepare", steps))
+    mine, other = (test.call("sample", 12, np.float32(0.4)) for test in (whole, parted))
+    for name, value in mine[0].items():
+        np.testing.assert_array_equal(value, other[0][name])
+    for one, two in zip(mine[1:], other[1:], strict=True):
+        np.testing.assert_array_equal(one, two)
+    _, keys, weights, total, least = other
+    priorities = (by_leaves(parted.call("prepare", steps)[1]), keys)
+    assert total == pytest.approx(priorities[0].sum(), rel=1e-5)
+    assert least == pytest.approx(priorities[0].min(), rel=1e-5)
+    np.testing.assert_allclose(weights, (least / priorities[0][keys]) ** 0.4, rtol=1e-4)
+    # Keys of records that don't exist (any more) are counted and ignored.
+    assert parted.call("update_priorities", np.array([0, 1, 10**7]), np.float32([1, 2, 3])) == 1
+
+
+def by_leaves(sizes):
+    return (np.abs(sizes) + 1e-6) ** 0.6
 
 
 def test_a_task_without_a_whole_window_is_refused(backend):
     with pytest.raises(ExecutionError, match=r"has 3 rows or fewer. Hand in n_step \+ T"):
-        built(backend, 3).call("prepare", *task(3))
+        built(backend, 3).call("prepare", segment(*task(3)))
 
 
 def test_acting_returns_the_q_values_that_it_went_by(backend):

@@ -9,7 +9,7 @@ import numpy as np
 
 from rlg.api.agents.on_policy import OnPolicyAgent
 from rlg.errors import ComponentError
-from rlg.execution.types import Action, Batch, Clock, LearnResult, Segment
+from rlg.execution.types import Action, Batch, Clock, LearnResult, Sample, Segment
 from rlg.graph import Component
 from rlg.graph.components.algorithms.a2c import A2C, RecurrentA2C
 from rlg.graph.components.algorithms.ppo import PPO, RecurrentPPO
@@ -135,7 +135,7 @@ class ActorCriticAgent(OnPolicyAgent):
         return alone, np.asarray(observations[MASK], np.bool_)
 
     # -- learner ----------------------------------------------------------------------------------
-    def learn(self, batch: Batch | None, clock: Clock) -> LearnResult:
+    def learn(self, batch: Batch | Sample | None, clock: Clock) -> LearnResult:
         assert batch is not None
         segment: Segment = batch.records["segment"]
         states, masks = self._split(segment.states)

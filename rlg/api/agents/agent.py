@@ -20,7 +20,7 @@ from rlg.errors import ExecutionError
 from rlg.execution.cadence import Cadence
 from rlg.execution.recurrent_state import RecurrentState
 from rlg.execution.roles import Role
-from rlg.execution.types import Action, Batch, Clock, LearnResult, Weights
+from rlg.execution.types import Action, Batch, Clock, LearnResult, Sample, Weights
 from rlg.graph import Component
 from rlg.graph.core.build.binding import KINDS
 from rlg.graph.core.build.builder import BuildStatistics
@@ -62,6 +62,7 @@ class Agent:
         self.total_timesteps = total_timesteps
         # Transitions inserted since the memory was empty.
         self.stored = 0
+        self.place = (0, 1)  # which actor it is, of how many
         self.clock = Clock(horizon=total_timesteps)  # of the paper's API
         self._recurrent: dict[bool, RecurrentState] = {}
         self._executor: GraphExecutor | None = None
@@ -146,6 +147,10 @@ class Agent:
         """Acts by a learner's weights from now on."""
         self.executor.set_variables(weights.arrays, scope=self._acting_paths())
 
+    def prepare(self, batch: Batch) -> Batch:
+        """What a memory in another process stores of this batch."""
+        return batch
+
     def get_streams(self) -> dict[str, Any]:
         """The states of the graph's random streams, by path."""
         streams = self.executor.builder.binding.streams
@@ -162,7 +167,7 @@ class Agent:
         """Stores records in the memory."""
         raise NotImplementedError
 
-    def learn(self, batch: Batch | None, clock: Clock) -> LearnResult:
+    def learn(self, batch: Batch | Sample | None, clock: Clock) -> LearnResult:
         """One update, from a batch or (None) from the memory."""
         raise NotImplementedError
 

@@ -12,7 +12,7 @@ from rlg.api.agents.agent import Agent
 from rlg.errors import ComponentError, ExecutionError
 from rlg.execution.adders import Rows, Sequences, Steps, Windows, as_steps
 from rlg.execution.cadence import Cadence
-from rlg.execution.types import Action, Batch, Clock, LearnResult
+from rlg.execution.types import Action, Batch, Clock, LearnResult, Sample
 from rlg.graph import Component
 from rlg.graph.components.algorithms.dqn import DQN
 from rlg.graph.components.algorithms.recurrent_dqn import RecurrentDQN
@@ -153,7 +153,7 @@ class DQNAgent(Agent):
             # A record is a sequence there; the size counts transitions all the same.
             room = max(1, memory["buffer_size"] // self.sequence_length)
             memory = {**memory, "buffer_size": room}
-        root: Component = (RecurrentDQN if self.is_recurrent else DQN)(
+        root: Component = self._root_class()(
             policy={"type": kind, "network": self.network, "head": head},
             action_space=self.action_space,
             memory=memory,
@@ -168,6 +168,9 @@ class DQNAgent(Agent):
             n_step=self.n_step,
         ).configure(scope="agent")
         return root
+
+    def _root_class(self) -> type[DQN]:
+        return RecurrentDQN if self.is_recurrent else DQN
 
     def input_spaces(self) -> Mapping[str, Any]:
         states, actions = self.observation_space, self.action_space
@@ -244,23 +247,28 @@ class DQNAgent(Agent):
         self.executor.execute("observe", batch.records)
         self.stored += batch.size
 
-    def learn(self, batch: Batch | None, clock: Clock) -> LearnResult:
+    def learn(self, batch: Batch | Sample | None, clock: Clock) -> LearnResult:
         settings: dict[str, float] = {}
         if self._learning_rates is not None:
             settings["learning_rate"] = self._learning_rates.at(clock.progress)
         if batch is None and self._is_prioritized:
             settings["beta"] = self.beta_at(clock)
-        numbers = {name: np.float32(value) for name, value in settings.items()}
+        inputs: dict[str, Any] = {name: np.float32(value) for name, value in settings.items()}
+        priorities = None
         if batch is None:
-            loss, td_errors = self.executor.execute("update", self.batch_size, **numbers)
+            loss, td_errors = self.executor.execute("update", self.batch_size, **inputs)
         else:
-            loss, td_errors, _ = self.executor.execute("update_from", batch.records, **numbers)
+            if isinstance(batch, Sample):
+                inputs["weights"] = batch.weights
+            loss, td_errors, priorities = self.executor.execute(
+                "update_from", batch.records, **inputs
+            )
         # By whole intervals: rounds of `train_freq` steps that don't divide them add no delay.
         interval = self.target_update_interval
         if clock.steps // interval > self._synced_at // interval:
             self.executor.execute("sync_target")
             self._synced_at = clock.steps
-        return LearnResult({"loss": loss, "td_error": td_errors, **settings})
+        return LearnResult({"loss": loss, "td_error": td_errors, **settings}, priorities)
 
     # -- the paper's API --------------------------------------------------------------------------
     @property

@@ -24,6 +24,7 @@ from rlg.spelling import suggestion
 # Dotted paths, imported on use; plugins add classes.
 AGENTS: dict[str, str | type[Agent]] = {
     "a2c": "rlg.api.agents.actor_critic:A2CAgent",
+    "apex": "rlg.api.agents.apex:ApexAgent",
     "dqn": "rlg.api.agents.dqn:DQNAgent",
     "ppo": "rlg.api.agents.actor_critic:PPOAgent",
 }
@@ -102,10 +103,16 @@ class ConfiguredAgents:
         return self._agent().task_steps(num_envs)
 
     def make(
-        self, *roles: Role, index: int = 0, stream: str | None = None, backend: str | None = None
+        self,
+        *roles: Role,
+        index: int = 0,
+        count: int = 1,
+        stream: str | None = None,
+        backend: str | None = None,
     ) -> Agent:
         """An agent that is built for these roles."""
         agent = self._agent()
+        agent.place = (index, count)
         options = build_options(self.config)
         if backend is not None and backend != options.backend:
             # Devices and options are those of the run's own backend.

@@ -102,4 +102,13 @@ MEMORIES: list[Golden] = [
         {"type": "n_step_transitions", "n_step": 2, "gamma": 0.9},
         {"records": Dict({**TRANSITIONS, "truncations": BoolBox()}).with_ranks("TB")},
     ),
+    Golden(
+        "first_priorities",
+        {"type": "first_priorities", "n_step": 1, "gamma": 0.9},
+        {
+            "records": Dict(
+                {**TRANSITIONS, "q_values": Box((4,)), "truncations": BoolBox()}
+            ).with_ranks("TB")
+        },
+    ),
 ]

@@ -73,6 +73,8 @@ RECORDS = Dict(
     next_states=FEATURES,
 )
 Q_VALUES = Box((3,))
+ACTED = {"actions": BRANCHES, "q_values": Box((2, 3)), "truncations": BoolBox()}
+STEPS = Dict({**RECORDS, **ACTED}).with_ranks("TB")  # of an actor
 FIT = {
     "inputs": FEATURES,
     "targets": Box((2,)),
@@ -209,17 +211,25 @@ PROOF: list[Golden] = [
         {
             "states": FEATURES,
             "epsilon": FloatBox(0.0, 1.0),
-            "q_values": Box((2, 3), ranks="TB"),
-            "actions": BRANCHES.with_ranks("TB"),
-            "rewards": FloatBox(ranks="TB"),
-            "terminals": BoolBox(ranks="TB"),
-            "truncations": BoolBox(ranks="TB"),
-            "records": Dict({**RECORDS, "actions": BRANCHES}),
+            "prepare.records": STEPS,
+            "observe.records": STEPS,
+            "records": Dict({**RECORDS, "actions": BRANCHES, "discounts": FloatBox(0.0, 1.0)}),
             "weights": FloatBox(0.0, 1.0),
+            "priorities": FloatBox(0.0, 1.0),
+            "keys": IntBox(8),
             **RATES,
             "get_actions.epsilon": EPSILON,
         },
-        [("act", {}), ("act", {"explore": False}), ("prepare", {}), ("observe", {})],
+        [
+            ("act", {}),
+            ("act", {"explore": False}),
+            ("prepare", {}),
+            ("observe", {}),
+            ("insert", {}),
+            ("sample", {"n": 4}),
+            ("update_priorities", {}),
+            ("update", {"n": 4}),
+        ],
     ),
     Golden(
         "dqn-windows",

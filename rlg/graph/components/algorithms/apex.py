@@ -1,23 +1,26 @@
-"""What actors of distributed prioritized replay compute beside a DQN."""
+"""DQN for many processes: actors that know first priorities, memories apart from the learner."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from rlg.graph import Static, Tensor, api, graph_fn
+from rlg.errors import ComponentError
+from rlg.graph import Size, Static, Tensor, api, graph_fn
 from rlg.graph.components.algorithms.dqn import DQN
-from rlg.graph.components.memories.n_step import NStep
+from rlg.graph.components.memories.first_priorities import FirstPriorities
+from rlg.graph.components.memories.prioritized import Prioritized
 from rlg.graph.components.networks.stack import accepted
-from rlg.graph.spaces import BoolBox, Dict, FloatBox, IntBox
+from rlg.graph.limits import PositiveFraction, PositiveInt
 
 
 class ApexDQN(DQN):
     """A DQN whose actors know the first priorities of their records: Horgan et al. (2018), Ape-X.
 
-    They come from the Q-values of acting, not from further passes through the network. `act` takes
-    states [B] and epsilon [B]; `prepare` takes what a task saw, time first, [n_step + T, B, ...]:
-    the last n_step rows follow the T steps that become records, and come again as the first rows of
-    the next task.
+    They come from the Q-values of acting, not from further passes through the network. Which
+    process calls what: actors `act` and `prepare`, memories `insert`, `sample` and
+    `update_priorities`, the learner `update_from` and `sync_target`; in one process `observe` and
+    `update` do it all. `act` takes states [B] and epsilon [B]; `prepare` and `observe` take
+    segments of steps, see FirstPriorities; `records` of `insert` are what `prepare` returns.
     """
 
     def __init__(
@@ -28,11 +31,22 @@ class ApexDQN(DQN):
         loss: Any = "dqn_loss",
         optimizer: Any = "adam",
         exploration: Any = "epsilon_greedy",
-        tau: float = 1.0,
-        n_step: int = 3,
+        tau: PositiveFraction = 1.0,
+        n_step: PositiveInt = 3,
     ) -> None:
         super().__init__(policy, action_space, memory, loss, optimizer, exploration, tau, n_step)
-        self.steps = NStep(n_step, self.loss.gamma)
+        if not isinstance(self.memory, Prioritized):
+            raise ComponentError(
+                f"ApexDQN: the memory is a {type(self.memory).__name__}, which has no priorities. "
+                "Use prioritized_replay."
+            )
+
+    def _windows(self, n_step: int) -> Any:
+        return FirstPriorities(n_step, self.loss.gamma)
+
+    @property
+    def is_prioritized(self) -> bool:
+        return True
 
     @api
     def act(self, states: Any, epsilon: Any, explore: Static[bool] = True) -> Any:
@@ -42,69 +56,30 @@ class ApexDQN(DQN):
             return self.exploration.explore(q_values, epsilon), q_values
         return self.best(q_values), q_values
 
-    @api
-    def prepare(
-        self, q_values: Any, actions: Any, rewards: Any, terminals: Any, truncations: Any
-    ) -> Any:
-        """Columns of T records, [T, B]: n-step `rewards`, `terminals`, `discounts`, `priorities`,
-        and `next_rows`, the rows of the states that their windows lead to.
-
-        Behind a truncated step there is no Q-value of the state that it led to: for its priority
-        the state before stands in. Its record's next state is that step's own last observation.
-        """
-        windows = self.steps.call(rewards, terminals, truncations)
-        return self.arrange(q_values, actions, truncations, *windows)
-
     @graph_fn
     def best(self, q_values: Tensor) -> Tensor:
         return self.ops.argmax(q_values, -1)
 
-    def _columns(self, **spaces: Any) -> Dict:
-        """Declared: a dry run's tasks are shorter than long windows."""
-        numbers = dict.fromkeys(("rewards", "discounts", "priorities"), FloatBox(ranks="TB"))
-        return Dict({**numbers, "terminals": BoolBox(ranks="TB"), "next_rows": IntBox(ranks="TB")})
+    @api
+    def prepare(self, records: Any) -> Any:
+        """Records to insert and their priorities."""
+        return self.windows.call(records)
 
-    @graph_fn(spaces=_columns)
-    def arrange(
-        self,
-        q_values: Tensor,
-        actions: Tensor,
-        truncations: Tensor,
-        sums: Tensor,
-        following: Tensor,
-        terminals: Tensor,
-        discounts: Tensor,
-        whole: Tensor,
-    ) -> Tensor:
-        ops = self.ops
-        n = ops.axis_size(sums, 0) - self.n_step
-        ops.require(
-            ops.cast(ops.axis_size(sums, 0), "int64") > self.n_step,
-            f"{self.path}.prepare: the task has {self.n_step} rows or fewer. Hand in n_step + T.",
-        )
-        best = ops.max(q_values, -1)  # [n + T, B], or [n + T, B, D]
-        chosen = ops.pick(q_values, ops.cast(actions, "int64"))
-        columns = ops.arange(ops.axis_size(sums, 1))
-        rows = following[:n]
+    @api
+    def observe(self, records: Any) -> None:
+        self.memory.insert(*self.windows.call(records))
 
-        def at(x: Tensor, places: Tensor) -> Tensor:
-            """Values of each environment at rows of its own."""
-            flat = ops.fold_time(places * ops.axis_size(sums, 1) + columns)
-            return ops.unfold_time(ops.take_rows(ops.fold_time(x), flat), places)
+    @api
+    def insert(self, records: Any, priorities: Any) -> None:
+        self.memory.insert(records, priorities)
 
-        cut = at(truncations, rows - 1)
-        values = at(best, ops.where(cut, rows - 1, rows))
-        reward, discount, ended = sums[:n], discounts[:n], terminals[:n]
-        for _ in self.action_space.shape:
-            reward, discount, ended = (ops.expand_dims(x, -1) for x in (reward, discount, ended))
-        td = reward + discount * ops.where(ended, 0.0, values) - chosen[:n]
-        sizes = ops.abs(td)
-        for _ in self.action_space.shape:
-            sizes = ops.mean(sizes, -1)
-        return {
-            "rewards": sums[:n],
-            "terminals": terminals[:n],
-            "discounts": discounts[:n],
-            "priorities": sizes,
-            "next_rows": rows,
-        }
+    @api
+    def sample(self, n: Size = 32, beta: Any = None) -> Any:
+        """Records, keys, importance weights, and the sum and the least of all priorities."""
+        records, keys, weights = self.memory.sample(n, beta)
+        return records, keys, weights, self.memory.tree.total(), self.memory.tree.least()
+
+    @api
+    def update_priorities(self, keys: Any, priorities: Any) -> Any:
+        """Returns how many keys were stale, of records that are gone."""
+        return self.memory.update(keys, priorities)

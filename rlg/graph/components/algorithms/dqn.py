@@ -46,8 +46,12 @@ class DQN(Component):
         self.exploration = make(exploration, action_space=self.action_space)
         self.tau = tau
         self.n_step = n_step
-        self.windows = NStepTransitions(n_step, self.loss.gamma) if n_step != 1 else None
+        self.windows = self._windows(n_step)
         self.target_sync = TargetSync(tau)
+
+    def _windows(self, n_step: int) -> Any:
+        """What makes records of segments of steps; None: steps are records."""
+        return NStepTransitions(n_step, self.loss.gamma) if n_step != 1 else None
 
     @property
     def is_prioritized(self) -> bool:
