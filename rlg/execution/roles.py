@@ -38,6 +38,11 @@ Role = Literal["actor", "preparer", "learner", "updater", "memory"]
 Stop = Callable[[], bool]
 
 
+def never() -> bool:
+    """A Stop that never stops."""
+    return False
+
+
 class Stateful(Protocol):
     """Has a state that checkpoints hold, as sections by name."""
 
@@ -122,8 +127,11 @@ class Sampler(Stateful, Protocol):
     def start(self) -> None:
         """Begins the first episodes."""
 
-    def sample(self, clock: Clock) -> tuple[Segment, Sequence[Batch]]:
-        """One task: the next steps, and the records that they complete."""
+    def sample(self, clock: Clock, stop: Stop = never) -> tuple[Segment, Sequence[Batch]] | None:
+        """One task: the next steps, and the records that they complete.
+
+        None if stopped on the way: what was sampled is kept, and the rest comes with the next call.
+        """
 
     def set_weights(self, weights: Weights) -> None: ...
     def close(self) -> None: ...
@@ -133,8 +141,8 @@ class SamplerPool(Stateful, Protocol):
     """All samplers of a run, wherever they are."""
 
     def start(self) -> None: ...
-    def ready(self, clock: Clock) -> list[tuple[Segment, Sequence[Batch]]]:
-        """Waits for what was sampled."""
+    def ready(self, clock: Clock, stop: Stop = never) -> list[tuple[Segment, Sequence[Batch]]]:
+        """Waits for what was sampled; empty if stopped before a task was complete."""
 
     def publish(self, weights: Weights) -> None:
         """Samplers act by these from their next task on."""
@@ -178,7 +186,7 @@ class Loop(Protocol):
 
     def start(self) -> None: ...
     def iterate(self, stop: Stop) -> Iteration:
-        """One round. `stop` is asked between updates."""
+        """One round. `stop` is asked between steps of environments and between updates."""
 
     def get_state(self, *, memory: bool = True) -> dict[str, Any]: ...
     def set_state(self, state: Mapping[str, Any], horizon: int | None = None) -> None:

@@ -16,13 +16,14 @@ from rlg.envs import VectorEnv
 from rlg.envs.vector import Step
 from rlg.execution.adders import Adder
 from rlg.execution.recurrent_state import RecurrentState
-from rlg.execution.roles import Actor
+from rlg.execution.roles import Actor, Stop, never
 from rlg.execution.types import (
     Action,
     Batch,
     Clock,
     Segment,
     Weights,
+    joined,
     segment_from_tree,
     segment_to_tree,
 )
@@ -43,7 +44,7 @@ class SteppingSampler:
         self.version = 0
         self._recurrent = None if actor.state_space is None else RecurrentState(actor.state_space)
         self._observations: Any = None
-        # Sampled already, where a checkpoint was saved by an engine that samples ahead.
+        # Sampled already: by an engine that samples ahead, or half a task that was stopped.
         self._ahead: Segment | None = None
         # The layout of columns, asked for once: tasks may be as short as one step.
         self._state = env.observation_space.zeros(1)
@@ -53,20 +54,32 @@ class SteppingSampler:
         """Begins the first episodes."""
         self._observations = self.env.reset()
 
-    def sample(self, clock: Clock) -> tuple[Segment, Sequence[Batch]]:
-        """The next steps of all environments, and the records to learn from that they complete."""
-        segment = self.collect(clock)
-        return segment, list(self.adder.add(segment))
+    def sample(self, clock: Clock, stop: Stop = never) -> tuple[Segment, Sequence[Batch]] | None:
+        """The next steps of all environments, and the records to learn from that they complete.
 
-    def collect(self, clock: Clock) -> Segment:
+        None if stopped on the way: what was sampled is kept, and the rest comes with the next call.
+        """
+        segment = self.collect(clock, stop)
+        return None if segment is None else (segment, list(self.adder.add(segment)))
+
+    def collect(self, clock: Clock, stop: Stop = never) -> Segment | None:
         """The next steps alone."""
-        if self._ahead is not None:
-            segment, self._ahead = self._ahead, None
-            return segment
+        segment, self._ahead = self._ahead, None
+        left = self.steps - (0 if segment is None else len(segment.rewards))
+        if left > 0:
+            rest = self._collect(left, clock, stop)
+            segment = rest if segment is None else joined([segment, rest])
+            if len(rest.rewards) < left:
+                self._ahead = segment
+                return None
+        return segment
+
+    def _collect(self, steps: int, clock: Clock, stop: Stop) -> Segment:
+        """So many steps, or fewer if stopped, but one at least."""
         env, actor, recurrent = self.env, self.actor, self._recurrent
-        recording = _Recording((self.steps, env.num_envs), self._state, self._columns)
+        recording = _Recording((steps, env.num_envs), self._state, self._columns)
         observations, hidden, begins = self._observations, None, None
-        for row in range(self.steps):
+        for row in range(steps):
             if recurrent is not None:
                 hidden, begins = recurrent.before_step(env.num_envs)
             action = actor.act(observations, hidden, begins, clock)
@@ -78,6 +91,9 @@ class SteppingSampler:
                 recurrent.after_step(action.state)
                 recurrent.reset(ended)
             observations = step.observations
+            if row + 1 < steps and stop():
+                recording.cut(row + 1)
+                break
         self._observations = observations
         last_hidden = None if recurrent is None else recurrent.before_step(env.num_envs)[0]
         return recording.segment(observations, last_hidden, self.version)
@@ -152,6 +168,14 @@ class _Recording:
             self._first_hidden = hidden
             self._resets = np.empty_like(self.terminals)
         self._resets[row] = begins
+
+    def cut(self, rows: int) -> None:
+        """Leaves out what was not written."""
+        self.states = map_leaves(lambda x: x[:rows], self.states)
+        self.columns = map_leaves(lambda x: x[:rows], self.columns)
+        self.rewards = self.rewards[:rows]
+        self.terminals, self.truncations = self.terminals[:rows], self.truncations[:rows]
+        self._resets = None if self._resets is None else self._resets[:rows]
 
     def segment(self, observations: Any, last_hidden: Any, version: int) -> Segment:
         """All of it, with the observations after the last step."""

@@ -165,7 +165,7 @@ class Iteration:
     returns: list[float] = field(default_factory=list)
     lengths: list[int] = field(default_factory=list)
     train: dict[str, float] = field(default_factory=dict)
-    # False: the user asked to stop between two updates; the rest of them is still due.
+    # False: the user asked to stop on the way; the rest of the round comes first at a resume.
     is_complete: bool = True
 
 

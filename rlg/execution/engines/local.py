@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rlg.execution.loops import loop_class
-from rlg.execution.roles import AgentFactory, Loop, Sampler
+from rlg.execution.roles import AgentFactory, Loop, Sampler, Stop, never
 from rlg.execution.sampling import SteppingSampler
 from rlg.execution.trainers import BatchTrainer, FusedTrainer
 from rlg.execution.types import Batch, Clock, Segment, Weights
@@ -26,8 +26,9 @@ class LocalPool:
     def start(self) -> None:
         self.sampler.start()
 
-    def ready(self, clock: Clock) -> list[tuple[Segment, Sequence[Batch]]]:
-        return [self.sampler.sample(clock)]
+    def ready(self, clock: Clock, stop: Stop = never) -> list[tuple[Segment, Sequence[Batch]]]:
+        found = self.sampler.sample(clock, stop)
+        return [] if found is None else [found]
 
     def publish(self, weights: Weights) -> None:
         self.sampler.set_weights(weights)

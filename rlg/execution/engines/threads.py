@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import asdict
 from typing import Any
 
 from rlg.execution.engines.local import assemble, make_sampler
-from rlg.execution.roles import AgentFactory, Loop
+from rlg.execution.roles import AgentFactory, Loop, Stop, never
 from rlg.execution.sampling import SteppingSampler
 from rlg.execution.types import Batch, Clock, Segment, Weights, segment_to_tree
 
@@ -25,38 +26,64 @@ class ThreadPool:
     def __init__(self, sampler: SteppingSampler) -> None:
         self.sampler = sampler
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="sampler")
-        self._next: Future[Segment] | None = None
-        self._weights: Weights | None = None
+        self._next: Future[Segment | None] | None = None
+        self._weights: Weights | None = None  # for the next task
+        self._acting: Weights | None = None  # of the task under way
+        self._is_half = False  # the last task was stopped on the way
 
     def start(self) -> None:
         self.sampler.start()
 
-    def ready(self, clock: Clock) -> list[tuple[Segment, Sequence[Batch]]]:
-        segment = (self._next or self._submit(clock)).result()
-        self._next = self._submit(clock.after(steps=segment.steps))
+    def ready(self, clock: Clock, stop: Stop = never) -> list[tuple[Segment, Sequence[Batch]]]:
+        self._next = self._next or self._submit(clock, stop)
+        segment = self._result()
+        if segment is None:
+            return []
+        self._next = self._submit(clock.after(steps=segment.steps), stop)
         # Records are made in the caller's thread, so that what waits is one segment alone.
         return [(segment, list(self.sampler.adder.add(segment)))]
 
-    def _submit(self, clock: Clock) -> Future[Segment]:
+    def _submit(self, clock: Clock, stop: Stop) -> Future[Segment | None]:
         # Chosen now, not when the thread gets to it: that would depend on its speed.
-        weights, self._weights = self._weights, None
-        return self._thread.submit(self._sample, clock, weights)
+        weights = None
+        if not self._is_half:  # A task ends with the weights that it began with.
+            weights, self._weights = self._weights, None
+            self._acting = weights or self._acting
+        self._is_half = False
+        return self._thread.submit(self._sample, clock, weights, stop)
 
-    def _sample(self, clock: Clock, weights: Weights | None) -> Segment:
+    def _sample(self, clock: Clock, weights: Weights | None, stop: Stop) -> Segment | None:
         if weights is not None:
             self.sampler.set_weights(weights)
-        return self.sampler.collect(clock)
+        return self.sampler.collect(clock, stop)
+
+    def _result(self) -> Segment | None:
+        """Of the task under way; None if it was stopped."""
+        segment = None if self._next is None else self._next.result()
+        if self._next is not None and segment is None:
+            self._next, self._is_half = None, True
+        return segment
 
     def publish(self, weights: Weights) -> None:
         self._weights = weights
 
     def get_state(self) -> dict[str, Any]:
         """Waits for the round under way: it was sampled by weights that are gone at a resume."""
-        ahead = {} if self._next is None else {"ahead": segment_to_tree(self._next.result())}
-        return {**self.sampler.get_state(), **ahead}
+        segment = self._result()
+        state = self.sampler.get_state()
+        if segment is not None:
+            state["ahead"] = segment_to_tree(segment)
+        if self._is_half and self._acting is not None:
+            state["acting"] = asdict(self._acting)
+        return state
 
     def set_state(self, state: Mapping[str, Any]) -> None:
         self.sampler.set_state(state)
+        acting = state.get("acting")
+        self._is_half = acting is not None
+        if acting is not None:
+            self._acting = Weights(**acting)
+            self.sampler.set_weights(self._acting)
 
     def close(self) -> None:
         try:

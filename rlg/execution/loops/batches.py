@@ -12,7 +12,8 @@ class BatchLoop(Rounds):
 
     def iterate(self, stop: Stop) -> Iteration:
         iteration = Iteration()
-        self.sample(iteration)
+        if not self.sample(iteration, stop):
+            return iteration
         result = self.trainer.learn(self.clock)
         self.clock = self.clock.after(updates=1)
         iteration.train = {f"train/{k}": v for k, v in mean_metrics([result]).items()}

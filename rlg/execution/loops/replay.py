@@ -23,8 +23,8 @@ class ReplayLoop(Rounds):
     def iterate(self, stop: Stop) -> Iteration:
         iteration = Iteration()
         # Updates that a stop left over come before new samples.
-        if not self._due():
-            self.sample(iteration)
+        if not self._due() and not self.sample(iteration, stop):
+            return iteration
         while due := self._due():
             self._results.append(self.trainer.learn(self.clock))
             self.clock = self.clock.after(updates=1)

@@ -26,16 +26,19 @@ class Rounds:
         self.publish()
 
     def iterate(self, stop: Stop) -> Iteration:
-        """One round. `stop` is asked between updates."""
+        """One round. `stop` is asked between steps of environments and between updates."""
         raise NotImplementedError
 
-    def sample(self, iteration: Iteration) -> None:
-        """A task of each sampler."""
-        for segment, batches in self.pool.ready(self.clock):
+    def sample(self, iteration: Iteration, stop: Stop) -> bool:
+        """A task of each sampler; False if stopped on the way."""
+        found = self.pool.ready(self.clock, stop)
+        for segment, batches in found:
             self.trainer.absorb(batches)
             self.clock = self.clock.after(steps=segment.steps)
             iteration.returns += segment.returns
             iteration.lengths += segment.lengths
+        iteration.is_complete = bool(found)
+        return iteration.is_complete
 
     def publish(self) -> None:
         """The learner's weights, for samplers that don't act by its own graph."""
