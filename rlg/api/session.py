@@ -103,10 +103,12 @@ class Session:
         checkpoint.check("model", self.agent.get_model())
         self.episodes.restore(tree["session"]["episodes"])
         self._train = {name: list(pair) for name, pair in tree["session"]["train"].items()}
-        self.log.truncate_after(checkpoint.step)
-        self._elapsed = self.log.newest("time/time_elapsed") or 0.0
         self._owes_evaluation = bool(tree["session"].get("owes_evaluation"))
         self._through = int(tree["session"]["through"])
+        # A round that is not complete, or an evaluation that is owed, may have been made and logged
+        # since, but not saved: it is made again.
+        self.log.truncate_after(self._through, again="eval/" if self._owes_evaluation else None)
+        self._elapsed = self.log.newest("time/time_elapsed") or 0.0
         last = tree["session"]["last"]
         self.last = None if last is None else Evaluation(*map(tuple, last))
         self.store.truncate_after(checkpoint.step)

@@ -101,12 +101,17 @@ class MetricsLog:
         """The value of the last line that has the tag."""
         return next((row[tag] for row in reversed(read_metrics(self._path)) if tag in row), None)
 
-    def truncate_after(self, step: int) -> None:
-        """Drops what was logged after a checkpoint's step: a resumed run logs it again."""
+    def truncate_after(self, step: int, again: str | None = None) -> None:
+        """Drops what was logged after a checkpoint's step: a resumed run logs it again.
+
+        `again`: the beginning of tags whose lines of this very step come again too.
+        """
         self._close_events()
         self._purge_step = step + 1
         self._file.close()
-        self._rewrite([line for line in _lines(self._path) if json.loads(line)["step"] <= step])
+        self._rewrite(
+            [line for line in _lines(self._path) if _stays(json.loads(line), step, again)]
+        )
         self._table.rebuild()
         self._file = self._path.open("a", encoding="utf-8")
 
@@ -177,6 +182,11 @@ def _lines(path: Path) -> Iterator[str]:
                 continue
             if line.endswith("\n") and isinstance(row, dict) and "step" in row:
                 yield line
+
+
+def _stays(row: Row, step: int, again: str | None) -> bool:
+    comes_again = again is not None and any(tag.startswith(again) for tag in row)
+    return bool(row["step"] < step or (row["step"] == step and not comes_again))
 
 
 def _number(step: int, tag: str, value: Any) -> int | float:

@@ -153,6 +153,59 @@ def test_an_evaluation_that_the_user_stops_is_made_when_the_run_is_resumed(tmp_p
     assert course(tmp_path / "stopped") == course(tmp_path / "whole")
 
 
+def test_an_owed_evaluation_that_was_made_before_the_next_stop_is_logged_once(
+    tmp_path, monkeypatch
+):
+    settings = short(evaluation={"interval": 256, "episodes": 2})
+    train(settings, tmp_path / "whole")
+    play = session.evaluate
+
+    def before(*args):
+        os.kill(os.getpid(), signal.SIGINT)
+        return play(*args)
+
+    def behind(agent, env, episodes, seed, after_step):
+        result = play(agent, env, episodes, seed)
+        os.kill(os.getpid(), signal.SIGINT)
+        return result
+
+    monkeypatch.setattr(session, "evaluate", before)
+    assert train(settings, tmp_path / "stopped").steps == 256
+    monkeypatch.setattr(session, "evaluate", behind)
+    again = resume(tmp_path / "stopped")
+    assert (again.exit_code, again.steps, len(again.evaluation.returns)) == (130, 256, 2)
+    monkeypatch.undo()
+    resume(tmp_path / "stopped")
+    assert course(tmp_path / "stopped") == course(tmp_path / "whole")
+
+
+def test_a_round_that_was_completed_and_logged_but_not_saved_is_logged_once(tmp_path, monkeypatch):
+    settings = short(checkpoint={"interval": 0, "keep": None, "memory": True})
+    train(settings, tmp_path / "whole")
+    learn = DQNAgent.learn
+
+    def interrupting(self, batch, clock):
+        if clock.steps == 256:  # A line is logged here.
+            os.kill(os.getpid(), signal.SIGINT)
+        return learn(self, batch, clock)
+
+    monkeypatch.setattr(DQNAgent, "learn", interrupting)
+    assert train(settings, tmp_path / "stopped").steps == 256
+    monkeypatch.undo()
+
+    def failing(self, batch, clock):
+        if clock.steps == 320:
+            raise OSError("as good as killed")
+        return learn(self, batch, clock)
+
+    monkeypatch.setattr(DQNAgent, "learn", failing)
+    with pytest.raises(OSError, match="as good as killed"):
+        resume(tmp_path / "stopped")
+    monkeypatch.undo()
+    resume(tmp_path / "stopped")
+    assert course(tmp_path / "stopped") == course(tmp_path / "whole")
+
+
 # -- goals ----------------------------------------------------------------------------------------
 def judged(monkeypatch, *rewards):
     """Evaluations with these results, one after the other, the last one again and again."""

@@ -194,6 +194,36 @@ def test_another_ratio_before_the_first_update_waits_for_it_as_long_as_before():
     assert updates == [(4, 0), (6, 0), (8, 0), (10, 1), (12, 1), (14, 2)]
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "updates"),
+    [
+        (10, 14, [14, 16]),  # later
+        (10, 6, [6, 8, 10, 12, 14, 16]),  # earlier
+        (10, 2, [4, 6, 8, 10, 12, 14, 16]),  # earlier than now: at once, with nothing to make up
+        (2, 12, [12, 14, 16]),  # learning had begun, and pauses
+    ],
+)
+def test_another_start_of_learning_at_a_resume_holds(before, after, updates):
+    loop = started(Cadence(before, 2, 1))
+    for _ in range(2):
+        loop.iterate(never)
+    other = replay(Cadence(after, 2, 1))
+    other.set_state(loop.get_state())
+    while other.clock.steps < 16:
+        other.iterate(never)
+    assert [clock.steps for clock in other.learner.clocks] == updates
+
+
+def test_another_start_of_learning_that_is_past_changes_nothing():
+    loop = started(Cadence(2, 2, 5))
+    loop.iterate(lambda: True)
+    other = replay(Cadence(1, 2, 5))
+    other.set_state(loop.get_state())
+    other.iterate(never)
+    # The updates that a stop left over are still made.
+    assert (other.clock.steps, other.clock.updates) == (2, 5)
+
+
 def test_a_restored_loop_publishes_its_weights_before_anything_is_sampled():
     loop = started(Cadence(2, 2, 1), weights=True)
     loop.iterate(never)

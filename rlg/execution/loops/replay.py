@@ -45,6 +45,7 @@ class ReplayLoop(Rounds):
         state = super().get_state(memory=memory)
         state["counters"] |= {
             "cadence": asdict(self.cadence),
+            "wait": self._wait,
             "results": [dict(result.metrics) for result in self._results],
         }
         return state
@@ -57,8 +58,11 @@ class ReplayLoop(Rounds):
         if "memory" not in state:
             # An empty memory is filled before it is learnt from.
             self.cadence = self.cadence.restarted(self.clock, self._wait)
-        elif not before.has_ratio_of(self.cadence):
-            left = max(0, before.starts - self.clock.steps)
-            self.cadence = self.cadence.restarted(self.clock, left)
-        else:
+            return
+        starts = before.starts + self._wait - counters.get("wait", self._wait)
+        is_past = max(starts, before.starts) <= self.clock.steps
+        if before.has_ratio_of(self.cadence) and (is_past or starts == before.starts):
             self.cadence = before
+        else:
+            left = max(0, starts - self.clock.steps)
+            self.cadence = self.cadence.restarted(self.clock, left)
