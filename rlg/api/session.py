@@ -55,7 +55,11 @@ class Session:
         self.horizon: int | None = config.get("schedule_timesteps")
         factory = ConfiguredAgents(config)
         self.frame_skip = factory.frame_skip
-        self.loop = open_engine(factory, config["executor"], self.horizon or self.total)
+        try:
+            self.loop = open_engine(factory, config["executor"], self.horizon or self.total)
+        except BaseException:
+            factory.close()
+            raise
         self.agent: Agent = self.loop.learner
         self.intervals = Intervals(
             config["logger"]["interval"],

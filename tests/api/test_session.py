@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 from rlg.api import session
+from rlg.api.agents import factory as factory_module
 from rlg.api.agents.dqn import DQNAgent
 from rlg.api.agents.factory import ConfiguredAgents
 from rlg.api.config.validate import validate
 from rlg.api.run import resume, train
+from rlg.envs.loop import LoopEnv
 from rlg.errors import CheckpointError, ExecutionError, SpecError
 from rlg.execution import engines
 from rlg.execution.engines import ENGINES, EngineEntry, choose_loop
@@ -298,6 +300,32 @@ def test_an_engine_without_the_agents_loop_is_refused_with_those_that_have_it(mo
     monkeypatch.setattr(engines, "ENGINES", few)
     with pytest.raises(SpecError, match=r"threads offers .* Use executor=local\.$"):
         choose_loop("threads", "dqn", ("dreams",))
+
+
+def refusing_agent(monkeypatch):
+    monkeypatch.setattr(DQNAgent, "loops", ("dreams",))
+
+
+def refusing_build(monkeypatch):
+    def build(*_):
+        raise ExecutionError("no place for it")
+
+    monkeypatch.setattr(DQNAgent, "build", build)
+
+
+@pytest.mark.parametrize("refusing", [refusing_agent, refusing_build])
+def test_environments_are_closed_where_the_agent_is_refused(refusing, tmp_path, monkeypatch):
+    settings, made, closed = validate(short()), [], []
+    make = factory_module.make_env
+    monkeypatch.setattr(
+        factory_module, "make_env", lambda **words: made.append(make(**words)) or made[-1]
+    )
+    monkeypatch.setattr(LoopEnv, "close", lambda self: closed.extend([self]))
+    refusing(monkeypatch)
+    with pytest.raises((SpecError, ExecutionError), match=r"runs on dreams|no place for it"):
+        session.Session(settings, RunFolder(tmp_path))
+    assert len(made) == 1
+    assert closed == made
 
 
 def test_environments_are_closed_even_where_the_log_can_not_be(tmp_path, monkeypatch):

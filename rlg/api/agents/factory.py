@@ -87,9 +87,13 @@ class ConfiguredAgents:
         self._env: VectorEnv | None = self._new_env(0)
         self.spaces = (self._env.observation_space, self._env.action_space)
         self.frame_skip = self._env.frame_skip
-        agent = self._agent()
-        self.loop = choose_loop(config["executor"]["type"], config["agent"]["type"], agent.loops)
-        self.cadence = agent.cadence
+        try:
+            agent, engine = self._agent(), config["executor"]["type"]
+            self.loop = choose_loop(engine, config["agent"]["type"], agent.loops)
+            self.cadence = agent.cadence
+        except BaseException:
+            self.close()
+            raise
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_env": None}
@@ -133,6 +137,12 @@ class ConfiguredAgents:
             env, self._env = self._env, None
             return env
         return self._new_env(index)
+
+    def close(self) -> None:
+        """Frees the first environments, unless a sampler has them."""
+        if self._env is not None:
+            self._env.close()
+            self._env = None
 
     def _new_env(self, index: int) -> VectorEnv:
         seed = int(self.config["seed"])
