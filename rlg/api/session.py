@@ -250,7 +250,7 @@ class Session:
         }
         sections = {**self.loop.get_state(memory=False), "session": session}
         if self.config["checkpoint"]["memory"]:
-            sections["memory"] = self.agent.records
+            sections["memory"] = self.loop.trainer.records
         self.store.save(self.steps, sections)
         self._saved_at = (self.steps, self.updates)
         self.folder.update(steps=self.steps, updates=self.updates)
@@ -288,6 +288,7 @@ class Session:
                 **_constant_rate(self.config),
                 **means,
                 **{f"rollout/{k}": v for k, v in self.rollout_metrics.items()},
+                **self.loop.statistics(),
                 "train/n_updates": self.updates,
                 "time/total_timesteps": self.steps,
                 "time/frames": self.steps * self.frame_skip,

@@ -28,6 +28,14 @@ class Cadence:
         rounds = since // self.train_freq + 1
         return max(0, rounds * self.gradient_steps - (clock.updates - self.base))
 
+    def may_sample(self, clock: Clock, ahead: int, slack: int) -> bool:
+        """Whether steps beyond the clock's, `ahead` of them, keep to the ratio within `slack`.
+
+        So that samplers that never wait don't leave the learner behind.
+        """
+        learnt = (clock.updates - self.base) * self.train_freq // self.gradient_steps
+        return clock.steps + ahead <= self.starts + learnt + slack
+
     def restarted(self, clock: Clock, wait: int) -> Cadence:
         """The same ratio counted anew, after `wait` more steps: the memory is empty, or the
         ratio has changed, and what was missed is not made up.

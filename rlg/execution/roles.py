@@ -74,6 +74,9 @@ class Actor(Protocol):
     def load_weights(self, weights: Weights) -> None:
         """Acts by these from now on."""
 
+    def prepare(self, batch: Batch) -> Batch:
+        """What a memory in another process stores of this batch; one call per task."""
+
     # The random streams of its graph.
     def get_streams(self) -> dict[str, Any]: ...
     def set_streams(self, streams: Mapping[str, Any]) -> None: ...
@@ -99,6 +102,9 @@ class Learner(Protocol):
 
     def weights(self, version: int) -> Weights:
         """What actors act by."""
+
+    def records(self) -> dict[str, Any]:
+        """The arrays of the memory of this graph."""
 
     # The memory can be left out: it is most of a state.
     def get_state(self, *, memory: bool = True) -> dict[str, Any]: ...
@@ -141,14 +147,25 @@ class SamplerPool(Stateful, Protocol):
     """All samplers of a run, wherever they are."""
 
     def start(self) -> None: ...
-    def ready(self, clock: Clock, stop: Stop = never) -> list[tuple[Segment, Sequence[Batch]]]:
-        """Waits for what was sampled; empty if stopped before a task was complete."""
+    def ready(
+        self, clock: Clock, stop: Stop = never, *, wait: bool = True, refill: bool = False
+    ) -> list[tuple[Any, Sequence[Any]]]:
+        """What was sampled: segments (or what says their steps, returns and lengths) and items for
+        the trainer; empty if stopped before a task was complete. Concurrent samplers are not waited
+        for without `wait`, and sample beyond the cadence where a memory has to be filled.
+        """
 
     def publish(self, weights: Weights) -> None:
         """Samplers act by these from their next task on."""
 
     # Whether `publish` does anything: samplers may act by the learner's own graph.
-    wants_weights: bool
+    @property
+    def wants_weights(self) -> bool: ...
+
+    is_concurrent: bool  # whether samplers go on while the learner learns
+
+    def statistics(self) -> dict[str, float]:
+        """Figures to log, by tag."""
 
     def close(self) -> None: ...
 
@@ -158,15 +175,27 @@ class Trainer(Protocol):
 
     learner: Learner
 
-    def absorb(self, batches: Sequence[Batch]) -> None:
-        """Takes what was sampled."""
+    burst: int | None  # updates between two looks at concurrent samplers; None: all that are due
+
+    def absorb(self, items: Sequence[Any]) -> None:
+        """Takes what was sampled: batches, or references to them."""
 
     @property
     def is_ready(self) -> bool:
         """Whether there is data to learn from."""
 
-    def learn(self, clock: Clock) -> LearnResult:
-        """One update."""
+    @property
+    def wants_data(self) -> bool:
+        """Whether a part of the memory has to be filled, whatever the cadence says."""
+
+    def learn(self, clock: Clock) -> LearnResult | None:
+        """One update; None if its data has not arrived yet."""
+
+    def statistics(self) -> dict[str, float]:
+        """Figures to log, by tag."""
+
+    def records(self) -> dict[str, Any]:
+        """The replay data, for a checkpoint."""
 
     def weights(self, version: int) -> Weights: ...
     def get_state(self, *, memory: bool = True) -> dict[str, Any]: ...
@@ -183,10 +212,14 @@ class Loop(Protocol):
 
     clock: Clock
     learner: Any  # the agent of this process, which can also act for evaluations
+    trainer: Trainer
 
     def start(self) -> None: ...
     def iterate(self, stop: Stop) -> Iteration:
         """One round. `stop` is asked between steps of environments and between updates."""
+
+    def statistics(self) -> dict[str, float]:
+        """Figures to log, by tag."""
 
     def get_state(self, *, memory: bool = True) -> dict[str, Any]: ...
     def set_state(self, state: Mapping[str, Any], horizon: int | None = None) -> None:
@@ -200,6 +233,10 @@ class AgentFactory(Protocol):
 
     loop: str  # by name
     cadence: Cadence
+
+    @property
+    def num_envs(self) -> int:
+        """Environments of one sampler."""
 
     def task_steps(self, num_envs: int) -> int:
         """Steps of each environment in one task of a sampler."""
@@ -220,5 +257,11 @@ class AgentFactory(Protocol):
             backend: another one than the run's.
         """
 
+    def make_memory(self, index: int, count: int, num_envs: int) -> Any:
+        """One of `count` shards of the memory, for that many environments; see `Memory`."""
+
+    def actor_backend(self, wanted: str | None) -> str | None:
+        """The backend of actors in other processes; None: the run's."""
+
     def make_adder(self) -> Adder: ...
-    def make_env(self, index: int = 0) -> VectorEnv: ...
+    def make_env(self, index: int = 0, salt: int = 0) -> VectorEnv: ...

@@ -13,6 +13,9 @@ from rlg.execution.types import Batch, Clock, LearnResult, Weights
 class FusedTrainer:
     """The memory is in the learner's graph: sample, learn and reprioritise are one plan."""
 
+    burst: int | None = None
+    wants_data = False
+
     def __init__(self, learner: Learner) -> None:
         self.learner = learner
 
@@ -27,8 +30,14 @@ class FusedTrainer:
     def learn(self, clock: Clock) -> LearnResult:
         return self.learner.learn(None, clock)
 
+    def statistics(self) -> dict[str, float]:
+        return {}
+
     def weights(self, version: int) -> Weights:
         return self.learner.weights(version)
+
+    def records(self) -> dict[str, Any]:
+        return self.learner.records()
 
     def get_state(self, *, memory: bool = True) -> dict[str, Any]:
         return self.learner.get_state(memory=memory)

@@ -22,8 +22,10 @@ from rlg.execution.recurrent_state import RecurrentState
 from rlg.execution.roles import Role
 from rlg.execution.types import Action, Batch, Clock, LearnResult, Sample, Weights
 from rlg.graph import Component
+from rlg.graph.components.layers.conv2d import Conv2D
 from rlg.graph.core.build.binding import KINDS
 from rlg.graph.core.build.builder import BuildStatistics
+from rlg.graph.core.component.component import walk
 from rlg.graph.spaces import Space, flatten, map_leaves
 
 # Kinds of variables: replay data, and everything else, which acting and learning go by.
@@ -89,6 +91,11 @@ class Agent:
     def task_steps(self, num_envs: int) -> int:
         """Steps of each environment between two looks at the cadence."""
         return max(1, self.cadence.train_freq // num_envs)
+
+    @property
+    def has_convolutions(self) -> bool:
+        """Whether its policy has layers that are slow on NumPy."""
+        return any(isinstance(part, Conv2D) for part in walk(self.make_root()))
 
     # -- build ------------------------------------------------------------------------------------
     def build(

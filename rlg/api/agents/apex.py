@@ -130,7 +130,10 @@ class ApexAgent(DQNAgent):
         return Batch(records, batch.size, priorities)
 
     # -- memory -----------------------------------------------------------------------------------
-    def insert(self, batch: Batch) -> None:
+    def insert(self, batch: Batch, first_env: int = 0) -> None:
+        """Steps as they were sampled, or records that an actor has prepared, whose environments
+        are numbered from `first_env` in this memory.
+        """
         if batch.priorities is None:
             super().insert(batch)
             return

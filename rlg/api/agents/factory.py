@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import replace
 from importlib import import_module
 from inspect import signature
@@ -131,12 +132,22 @@ class ConfiguredAgents:
         """What turns a sampler's steps into batches."""
         return self._agent().make_adder()
 
-    def make_env(self, index: int = 0) -> VectorEnv:
-        """The environments of one sampler; different samplers share no episode."""
-        if index == 0 and self._env is not None:
+    def make_memory(self, index: int, count: int, num_envs: int) -> Agent:
+        """One of `count` shards of the memory, on NumPy, for that many environments."""
+        memory = dict(self.config["memory"])
+        memory["buffer_size"] = max(1, memory["buffer_size"] // count)
+        if "num_envs" in memory:
+            memory["num_envs"] = num_envs
+        shard = copy(self)
+        shard.config = {**self.config, "memory": memory}
+        return shard.make("memory", index=index, stream="memory", backend="numpy")
+
+    def make_env(self, index: int = 0, salt: int = 0) -> VectorEnv:
+        """The environments of one sampler; different samplers (and salts) share no episode."""
+        if index == 0 and not salt and self._env is not None:
             env, self._env = self._env, None
             return env
-        return self._new_env(index)
+        return self._new_env(index, salt)
 
     def close(self) -> None:
         """Frees the first environments, unless a sampler has them."""
@@ -144,10 +155,22 @@ class ConfiguredAgents:
             self._env.close()
             self._env = None
 
-    def _new_env(self, index: int) -> VectorEnv:
+    def _new_env(self, index: int, salt: int = 0) -> VectorEnv:
         seed = int(self.config["seed"])
-        seed = key_of(seed, f"environments/{index}") % 2**31 if index else seed
+        if index or salt:
+            seed = key_of(seed, f"environments/{index}/{salt}") % 2**31
         return make_env(**self.config["env"], seed=seed)
+
+    @property
+    def num_envs(self) -> int:
+        """Environments of one sampler."""
+        return int(self.config["env"]["num_envs"])
+
+    def actor_backend(self, wanted: str | None) -> str | None:
+        """The backend of actors in other processes: NumPy, where the policy has no convolutions."""
+        if wanted is not None:
+            return wanted
+        return None if self._agent().has_convolutions else "numpy"
 
 
 def build_options(config: Mapping[str, Any]) -> BuildOptions:

@@ -9,24 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib import import_module
-from typing import Any, Literal
+from typing import Any
 
 from rlg.api.config.signatures import Arguments, arguments_of, check_keys, checked, mapping
 from rlg.errors import BackendError, SpecError
 from rlg.execution.engines import ENGINES
+from rlg.execution.engines.settings import LocalSettings
 from rlg.graph.limits import NonNegativeInt, PositiveFloat, PositiveInt
 from rlg.spelling import suggestion
-
-
-@dataclass(frozen=True, slots=True)
-class Executor:
-    """The engine that samples and learns.
-
-    `actor_backend`: another backend for acting than the learner's, which gets its weights.
-    """
-
-    type: str = "local"
-    actor_backend: Literal["numpy", "torch", "tf"] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +75,7 @@ class Expected:
 
 
 SECTIONS: dict[str, type] = {
-    "executor": Executor,
+    "executor": LocalSettings,
     "logger": Logger,
     "evaluation": Evaluation,
     "checkpoint": Checkpoint,
@@ -95,17 +85,24 @@ SECTIONS: dict[str, type] = {
 
 def check_section(name: str, given: Any) -> dict[str, Any]:
     """The section, converted and complete."""
-    cls = SECTIONS[name]
+    cls = _executor(given) if name == "executor" else SECTIONS[name]
     arguments = arguments_of(cls)
     first = next(iter(arguments))
     section = mapping(given, name, f"{name}.{first}={arguments[first].default}")
-    made = cls(**checked(section, arguments, name, name))
-    if isinstance(made, Executor) and made.type not in ENGINES:
+    return asdict(cls(**checked(section, arguments, name, name)))
+
+
+def _executor(given: Any) -> type:
+    """Engines have settings of their own."""
+    name = given.get("type", "local") if isinstance(given, Mapping) else "local"
+    if not isinstance(name, str):
+        return LocalSettings  # which says what is wrong
+    if name not in ENGINES:
         raise SpecError(
-            f"executor.type: there is no engine {made.type!r}.{suggestion(made.type, ENGINES)} "
+            f"executor.type: there is no engine {name!r}.{suggestion(name, ENGINES)} "
             f"Known: {', '.join(ENGINES)}."
         )
-    return asdict(made)
+    return ENGINES[name].settings
 
 
 # -- backends --------------------------------------------------------------------------------------

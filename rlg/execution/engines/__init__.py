@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import Any
 
 from rlg.errors import SpecError
+from rlg.execution.engines.settings import LocalSettings, RaySettings
 from rlg.execution.roles import AgentFactory, Loop
 
 
@@ -21,11 +22,13 @@ class EngineEntry:
 
     path: str
     loops: tuple[str, ...]
+    settings: type = LocalSettings
 
 
 ENGINES = {
     "local": EngineEntry("rlg.execution.engines.local:open_local", ("replay", "batches")),
     "threads": EngineEntry("rlg.execution.engines.threads:open_threads", ("replay", "batches")),
+    "ray": EngineEntry("rlg.execution.engines.ray.engine:open_ray", ("replay",), RaySettings),
 }
 
 

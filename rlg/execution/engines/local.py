@@ -19,6 +19,8 @@ from rlg.execution.types import Batch, Clock, Segment, Weights
 class LocalPool:
     """One sampler, called when its samples are wanted."""
 
+    is_concurrent = False
+
     def __init__(self, sampler: Sampler, *, wants_weights: bool) -> None:
         self.sampler = sampler
         self.wants_weights = wants_weights
@@ -26,9 +28,14 @@ class LocalPool:
     def start(self) -> None:
         self.sampler.start()
 
-    def ready(self, clock: Clock, stop: Stop = never) -> list[tuple[Segment, Sequence[Batch]]]:
+    def ready(
+        self, clock: Clock, stop: Stop = never, *, wait: bool = True, refill: bool = False
+    ) -> list[tuple[Segment, Sequence[Batch]]]:
         found = self.sampler.sample(clock, stop)
         return [] if found is None else [found]
+
+    def statistics(self) -> dict[str, float]:
+        return {}
 
     def publish(self, weights: Weights) -> None:
         self.sampler.set_weights(weights)

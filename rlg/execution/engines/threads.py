@@ -22,6 +22,7 @@ class ThreadPool:
     """One sampler in a thread that is always one round ahead."""
 
     wants_weights = True
+    is_concurrent = False
 
     def __init__(self, sampler: SteppingSampler) -> None:
         self.sampler = sampler
@@ -34,7 +35,9 @@ class ThreadPool:
     def start(self) -> None:
         self.sampler.start()
 
-    def ready(self, clock: Clock, stop: Stop = never) -> list[tuple[Segment, Sequence[Batch]]]:
+    def ready(
+        self, clock: Clock, stop: Stop = never, *, wait: bool = True, refill: bool = False
+    ) -> list[tuple[Segment, Sequence[Batch]]]:
         self._next = self._next or self._submit(clock, stop)
         segment = self._result()
         if segment is None:
@@ -63,6 +66,9 @@ class ThreadPool:
         if self._next is not None and segment is None:
             self._next, self._is_half = None, True
         return segment
+
+    def statistics(self) -> dict[str, float]:
+        return {}
 
     def publish(self, weights: Weights) -> None:
         self._weights = weights

@@ -15,6 +15,7 @@ class BatchLoop(Rounds):
         if not self.sample(iteration, stop):
             return iteration
         result = self.trainer.learn(self.clock)
+        assert result is not None, "a segment was sampled just now"
         self.clock = self.clock.after(updates=1)
         iteration.train = {f"train/{k}": v for k, v in mean_metrics([result]).items()}
         self.publish()

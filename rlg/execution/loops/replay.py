@@ -23,11 +23,19 @@ class ReplayLoop(Rounds):
     def iterate(self, stop: Stop) -> Iteration:
         iteration = Iteration()
         # Updates that a stop left over come before new samples.
-        if not self._due() and not self.sample(iteration, stop):
-            return iteration
-        while due := self._due():
-            self._results.append(self.trainer.learn(self.clock))
+        due = self._due()
+        if not due or self.pool.is_concurrent:
+            refill = self.trainer.wants_data
+            if not self.sample(iteration, stop, wait=not due, refill=refill):
+                return iteration
+        made = 0
+        while (due := self._due()) and made != self.trainer.burst:
+            result = self.trainer.learn(self.clock)
+            if result is None:
+                break  # Nothing has arrived from other processes.
+            self._results.append(result)
             self.clock = self.clock.after(updates=1)
+            made += 1
             if due > 1 and stop():
                 iteration.is_complete = False
                 return iteration

@@ -29,21 +29,29 @@ class Rounds:
         """One round. `stop` is asked between steps of environments and between updates."""
         raise NotImplementedError
 
-    def sample(self, iteration: Iteration, stop: Stop) -> bool:
-        """A task of each sampler; False if stopped on the way."""
-        found = self.pool.ready(self.clock, stop)
+    def sample(
+        self, iteration: Iteration, stop: Stop, *, wait: bool = True, refill: bool = False
+    ) -> bool:
+        """A task of each sampler, or (concurrent ones) what they have finished; False if stopped
+        on the way.
+        """
+        found = self.pool.ready(self.clock, stop, wait=wait, refill=refill)
         for segment, batches in found:
             self.trainer.absorb(batches)
             self.clock = self.clock.after(steps=segment.steps)
             iteration.returns += segment.returns
             iteration.lengths += segment.lengths
-        iteration.is_complete = bool(found)
+        iteration.is_complete = bool(found) or self.pool.is_concurrent
         return iteration.is_complete
 
     def publish(self) -> None:
         """The learner's weights, for samplers that don't act by its own graph."""
         if self.pool.wants_weights:
             self.pool.publish(self.trainer.weights(self.clock.updates))
+
+    def statistics(self) -> dict[str, float]:
+        """What pool and trainer say of themselves, to log."""
+        return {**self.pool.statistics(), **self.trainer.statistics()}
 
     def get_state(self, *, memory: bool = True) -> dict[str, Any]:
         return {

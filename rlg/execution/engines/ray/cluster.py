@@ -1,0 +1,111 @@
+"""A Ray cluster for one run: started on this machine, or joined by its address."""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rlg.errors import ExecutionError, SpecError
+
+# One thread in each process: torch and TensorFlow that share cores slow each other down.
+ONE_THREAD = dict.fromkeys(
+    (
+        "OMP_NUM_THREADS",
+        "OPENBLAS_NUM_THREADS",
+        "MKL_NUM_THREADS",
+        "NUMBA_NUM_THREADS",
+        "TF_NUM_INTRAOP_THREADS",
+        "TF_NUM_INTEROP_THREADS",
+    ),
+    "1",
+)
+# Nothing is reported to anybody, and nothing is printed that the run does not print itself.
+QUIET = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+    "RAY_DISABLE_IMPORT_WARNING": "1",
+    "TF_CPP_MIN_LOG_LEVEL": "2",
+}
+GB = 2**30
+
+
+class Cluster:
+    """Makes remote actors; ends the cluster in the end if it began it."""
+
+    def __init__(self, settings: Mapping[str, Any], num_cpus: float) -> None:
+        for name, value in QUIET.items():
+            os.environ.setdefault(name, value)
+        import ray
+
+        self.ray: Any = ray
+        self.is_own = not ray.is_initialized()
+        if self.is_own:
+            self._start(settings, num_cpus)
+        self._actors: list[Any] = []
+
+    def _start(self, settings: Mapping[str, Any], num_cpus: float) -> None:
+        address = settings["address"]
+        quiet: dict[str, Any] = {
+            "logging_level": "ERROR",
+            "log_to_driver": False,
+            "configure_logging": True,
+            "runtime_env": {"env_vars": {**ONE_THREAD, **QUIET, "PYTHONPATH": _python_path()}},
+        }
+        try:
+            with warnings.catch_warnings():
+                # Files and sockets of processes that Ray leaves to end by themselves.
+                warnings.simplefilter("ignore")
+                if address is None:
+                    self.ray.init(
+                        address="local",
+                        num_cpus=math.ceil(num_cpus),
+                        include_dashboard=False,
+                        object_store_memory=int(settings["object_store_gb"] * GB),
+                        _node_ip_address="127.0.0.1",
+                        **quiet,
+                    )
+                else:
+                    self.ray.init(address=address, **quiet)
+        except (ConnectionError, ValueError, TimeoutError, RuntimeError) as error:
+            reason = " ".join(str(error).split())[:200]
+            if address is None:
+                raise ExecutionError(f"executor: Ray can't be started here: {reason}") from error
+            raise SpecError(
+                f"executor.address: no Ray cluster can be reached at {address!r}: {reason} Start "
+                "one with `ray start --head`, or leave the address out to run on this machine."
+            ) from error
+
+    def actor(self, cls: type, *args: Any, num_cpus: float, **options: Any) -> Any:
+        """A remote actor that Ray restarts, whose tasks it repeats."""
+        remote = self.ray.remote(cls).options(
+            num_cpus=num_cpus, max_restarts=-1, max_task_retries=-1, **options
+        )
+        handle = remote.remote(*args)
+        self._actors.append(handle)
+        return handle
+
+    def store_used(self) -> float:
+        """Bytes of objects in shared memory."""
+        total = self.ray.cluster_resources().get("object_store_memory", 0.0)
+        left = self.ray.available_resources().get("object_store_memory", total)
+        return float(total - left)
+
+    def close(self) -> None:
+        """Ends all actors, and the cluster if it was started here."""
+        if not self.ray.is_initialized():
+            return
+        for handle in self._actors:
+            self.ray.kill(handle)
+        self._actors.clear()
+        if self.is_own:
+            self.ray.shutdown()
+
+
+def _python_path() -> str:
+    """So that workers find a user's plugins where the driver finds them."""
+    return os.pathsep.join(path or str(Path.cwd()) for path in sys.path)

@@ -1,0 +1,57 @@
+"""Puts the parts of a run on a Ray cluster and returns the loop."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from rlg.execution.engines.ray.actors import Shard, Worker
+from rlg.execution.engines.ray.cluster import Cluster
+from rlg.execution.engines.ray.pool import RayPool
+from rlg.execution.engines.ray.trainer import ShardTrainer
+from rlg.execution.loops import loop_class
+from rlg.execution.roles import AgentFactory, Loop
+from rlg.execution.types import Clock
+
+TASK = 400  # environment steps of a task, about: long enough for calls to cost nothing
+PACKED = 512  # records of a request to a shard, about
+
+
+def open_ray(factory: AgentFactory, settings: Mapping[str, Any], horizon: int) -> Loop:
+    """Engine `ray`."""
+    workers = settings["num_workers"] or max(1, (os.cpu_count() or 2) - 1)
+    num_shards = min(settings["num_shards"], workers)
+    cluster = Cluster(settings, num_cpus=workers * settings["worker_cpus"] + 2)
+    try:
+        learner = factory.make("actor", "updater")
+        backend = factory.actor_backend(settings["actor_backend"])
+        steps = settings["task_steps"] or max(1, TASK // factory.num_envs)
+        made = [
+            cluster.actor(
+                Worker, factory, index, workers, backend, steps, num_cpus=settings["worker_cpus"]
+            )
+            for index in range(workers)
+        ]
+        envs_of_shard = -(-workers // num_shards) * factory.num_envs
+        shards = [
+            cluster.actor(Shard, factory, index, num_shards, envs_of_shard, num_cpus=0)
+            for index in range(num_shards)
+        ]
+        task_steps = steps * factory.num_envs
+        pool = RayPool(cluster, made, factory.cadence, task_steps, settings["timeout"])
+        pack = settings["pack"] or max(1, PACKED // learner.batch_size)
+        trainer = ShardTrainer(
+            cluster,
+            learner,
+            shards,
+            pack=pack,
+            minimum=factory.cadence.starts // (2 * num_shards),
+            num_envs=factory.num_envs,
+        )
+        clock = Clock(horizon=horizon)
+        loop: Loop = loop_class(factory.loop)(pool, trainer, factory.cadence, clock)
+    except BaseException:
+        cluster.close()
+        raise
+    return loop

@@ -1,0 +1,196 @@
+"""All workers of a run: tasks in flight, weights by version, restarts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from rlg.errors import EnvironmentFailure, ExecutionError
+from rlg.execution.cadence import Cadence
+from rlg.execution.engines.ray.actors import Report
+from rlg.execution.engines.ray.cluster import Cluster
+from rlg.execution.roles import Stop, never
+from rlg.execution.types import Clock, Weights
+
+TASKS = 2  # in flight at each worker: it never waits for the driver
+POLL = 0.5  # seconds between looks at stop requests and hung workers
+FAILURES = 3  # in a row, without a task that succeeds: then the run gives up
+
+
+class Sampled(NamedTuple):
+    """Prepared records of one task, in shared memory."""
+
+    worker: int
+    batches: Any  # a reference
+
+
+@dataclass(slots=True)
+class _Task:
+    worker: int
+    version: int
+    batches: Any
+    begun: float
+
+
+class RayPool:
+    """Workers with tasks in flight; `ready` returns what they have finished and sends new ones."""
+
+    is_concurrent = True
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        workers: Sequence[Any],
+        cadence: Cadence,
+        task_steps: int,
+        timeout: float,
+    ) -> None:
+        """`task_steps` are those of all environments of a worker; `timeout` is in seconds."""
+        self.cluster = cluster
+        self.workers = workers
+        self.cadence = cadence
+        self.task_steps = task_steps
+        self.timeout = timeout
+        self._tasks: dict[Any, _Task] = {}  # by reference of the report
+        self._weights: tuple[int, Any] | None = None
+        self._is_used = True  # whether a task was sent with the newest weights
+        self._incarnations: dict[int, int] = {}
+        self._failures = [0] * len(workers)
+        self._finished: list[float | None] = [None] * len(workers)  # when a worker last was
+        self.restarts = 0
+        self.ages: dict[int, int] = {}  # of the weights of each worker, in updates
+
+    # -- what loops see ---------------------------------------------------------------------------
+    def start(self) -> None:
+        """Workers begin their episodes by themselves."""
+
+    @property
+    def wants_weights(self) -> bool:
+        """Once per version that somebody acts by: newer ones would never be used."""
+        return self._is_used
+
+    def publish(self, weights: Weights) -> None:
+        self._weights = (weights.version, self.cluster.ray.put(weights))
+        self._is_used = False
+
+    def ready(
+        self, clock: Clock, stop: Stop = never, *, wait: bool = True, refill: bool = False
+    ) -> list[tuple[Report, Sequence[Sampled]]]:
+        """Finished tasks. Without `wait` those that are there already; with it at least one, or
+        none after half a second, so that a stop request is seen.
+        """
+        self._send(clock, refill)
+        if not self._tasks:
+            if wait:
+                time.sleep(0.005)
+            return []
+        ray = self.cluster.ray
+        found, _ = ray.wait(
+            list(self._tasks),
+            num_returns=len(self._tasks) if not wait else 1,
+            timeout=POLL if wait else 0,
+            fetch_local=False,
+        )
+        results = [item for reference in found if (item := self._collect(reference, clock))]
+        self._restart_hung()
+        self._send(clock.after(steps=sum(report.steps for report, _ in results)), refill)
+        return results
+
+    def _send(self, clock: Clock, refill: bool) -> None:
+        """Keeps workers busy, as far as the ratio of updates to steps allows."""
+        assert self._weights is not None, "weights are published before anybody samples"
+        version, weights = self._weights
+        load = [0] * len(self.workers)
+        for task in self._tasks.values():
+            load[task.worker] += 1
+        for _ in range(TASKS):
+            for index, worker in enumerate(self.workers):
+                ahead = (len(self._tasks) + 1) * self.task_steps
+                slack = TASKS * len(self.workers) * self.task_steps
+                allowed = refill or self.cadence.may_sample(clock, ahead, slack)
+                if load[index] == min(load) and load[index] < TASKS and allowed:
+                    report, batches = worker.sample.options(num_returns=2).remote(
+                        clock, version, [weights]
+                    )
+                    self._tasks[report] = _Task(index, version, batches, time.monotonic())
+                    load[index] += 1
+                    self._is_used = True
+
+    def _collect(self, reference: Any, clock: Clock) -> tuple[Report, Sequence[Sampled]] | None:
+        task = self._tasks.pop(reference)
+        ray = self.cluster.ray
+        try:
+            report: Report = ray.get(reference)
+        except ray.exceptions.RayTaskError as error:
+            self._fail(task.worker, error)
+            return None
+        except ray.exceptions.RayActorError as error:
+            self._fail(task.worker, error)
+            return None
+        self._failures[task.worker] = 0
+        self._finished[task.worker] = time.monotonic()
+        before = self._incarnations.get(task.worker, report.incarnation)
+        self.restarts += before != report.incarnation
+        self._incarnations[task.worker] = report.incarnation
+        self.ages[task.worker] = clock.updates - report.version
+        return report, [Sampled(task.worker, task.batches)]
+
+    def _fail(self, index: int, error: Exception) -> None:
+        """Restarts a worker whose environment failed; the same failure again and again is told."""
+        self._failures[index] += 1
+        cause = getattr(error, "cause", None) or error
+        if self._failures[index] >= FAILURES:
+            if isinstance(cause, EnvironmentFailure | ExecutionError):
+                raise cause from error
+            raise ExecutionError(
+                f"worker {index} failed {FAILURES} times in a row: {' '.join(str(cause).split())}"
+            ) from error
+        self._restart(index)
+
+    def _restart_hung(self) -> None:
+        """A worker that has not finished a task for `timeout` seconds has an environment that
+        hangs. Its first task may take longer: it waits for the frameworks to load.
+        """
+        now = time.monotonic()
+        oldest: dict[int, float] = {}
+        for task in self._tasks.values():
+            oldest[task.worker] = min(task.begun, oldest.get(task.worker, now))
+        for index, begun in oldest.items():
+            finished = self._finished[index]
+            if finished is not None and now - max(begun, finished) > self.timeout:
+                self._finished[index] = None
+                self._failures[index] += 1
+                if self._failures[index] >= FAILURES:
+                    raise ExecutionError(
+                        f"worker {index}: its environments did not answer for {self.timeout:g} s, "
+                        f"{FAILURES} times in a row. Raise executor.timeout if they are slow."
+                    )
+                self._restart(index)
+
+    def _restart(self, index: int) -> None:
+        # Ray starts it anew and repeats its tasks.
+        self.cluster.ray.kill(self.workers[index], no_restart=False)
+
+    def statistics(self) -> dict[str, float]:
+        """Figures to log."""
+        ages = list(self.ages.values()) or [0]
+        return {
+            "ray/tasks_in_flight": len(self._tasks),
+            "ray/worker_restarts": self.restarts,
+            "ray/weights_age_mean": sum(ages) / len(ages),
+            "ray/weights_age_max": max(ages),
+        }
+
+    # -- state ------------------------------------------------------------------------------------
+    def get_state(self) -> dict[str, Any]:
+        """Nothing: episodes that are under way are not resumed."""
+        return {}
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        """Workers begin new episodes."""
+
+    def close(self) -> None:
+        self._tasks.clear()
+        self.cluster.close()

@@ -1,0 +1,38 @@
+"""What each engine can be told: the keys of `executor` in a configuration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from rlg.graph.limits import NonNegativeFloat, PositiveFloat, PositiveInt
+
+
+@dataclass(frozen=True, slots=True)
+class LocalSettings:
+    """One process.
+
+    `actor_backend`: another backend for acting than the learner's, which gets its weights.
+    """
+
+    type: str = "local"
+    actor_backend: Literal["numpy", "torch", "tf"] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RaySettings:
+    """Many processes, on this machine or (`address`) on a cluster; conf/executor/ray.yaml explains
+    the keys.
+    """
+
+    type: str = "ray"
+    actor_backend: Literal["numpy", "torch", "tf"] | None = None
+    address: str | None = None
+    num_workers: PositiveInt | None = None
+    num_shards: PositiveInt = 1
+    task_steps: PositiveInt | None = None
+    pack: PositiveInt | None = None
+    timeout: PositiveFloat = 60.0
+    worker_cpus: NonNegativeFloat = 1.0
+    object_store_gb: PositiveFloat = 1.0
+    evaluator: bool = True
