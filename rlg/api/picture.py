@@ -5,9 +5,13 @@ The names are those of a run's folder: `graph.svg`, `graph.html`, `plans/`, `tb/
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
+from rlg.api.agents.factory import agent_of, build_options
+from rlg.api.config.environments import spaces_of
+from rlg.api.config.validate import validate
 from rlg.backends.executor import GraphExecutor
 from rlg.graph.core.assembly.records import Graph, Record
 from rlg.graph.drawing import text_tree, to_dot, to_html, to_svg
@@ -27,7 +31,16 @@ NAMES = {
     "plan": "plans",
     "tensorboard": "tb",
 }
+DRAWINGS = {"svg": to_svg, "text": text_tree, "dot": to_dot}
 DEPTH = 1  # levels of scopes that a page unfolds at first
+
+
+def built_graph(config: Mapping[str, Any]) -> GraphExecutor:
+    """The executor of the agent that `rlg train` would train: built, and not trained."""
+    checked = validate(config)
+    agent = agent_of(checked, *spaces_of(checked["env"]))
+    agent.build(build_options(checked))
+    return agent.executor
 
 
 def draw_run(folder: RunFolder, executor: GraphExecutor, log: MetricsLog) -> None:
@@ -48,24 +61,16 @@ def write_picture(
     title: str = "",
 ) -> None:
     """Writes one format: a file, or a folder of plans or of TensorBoard events."""
-    builder = executor.builder
     if kind == "plan":
-        path.mkdir(parents=True, exist_ok=True)
         for name, source in plan_sources(executor, api).items():
             _write(path / f"{name.replace('/', '.')}.py", source)
-        return
-    if kind == "tensorboard":
+    elif kind == "tensorboard":
         _write_events(executor, path, api)
-        return
-    drawings: dict[str, Callable[[], str]] = {
-        "html": lambda: to_html(
-            builder, api, depth=depth, title=title, plans=plan_sources(executor, api)
-        ),
-        "svg": lambda: to_svg(builder, api),
-        "text": lambda: text_tree(builder, api),
-        "dot": lambda: to_dot(builder, api),
-    }
-    _write(path, drawings[kind]())
+    elif kind == "html":
+        plans = plan_sources(executor, api)
+        _write(path, to_html(executor.builder, api, depth=depth, title=title, plans=plans))
+    else:
+        _write(path, DRAWINGS[kind](executor.builder, api))
 
 
 def plan_sources(executor: GraphExecutor, api: str | None = None) -> dict[str, str]:

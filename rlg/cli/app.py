@@ -11,49 +11,51 @@ from typer.core import TyperGroup
 
 from rlg import __version__
 from rlg.api.phases import DONE
-from rlg.cli import completion, config_view, doctor, graph, listing, plot, runs, sweep, train
-from rlg.cli.component import command as checking
+from rlg.cli import (
+    completion,
+    component,
+    config_view,
+    doctor,
+    graph,
+    listing,
+    plot,
+    runs,
+    sweep,
+    train,
+)
 from rlg.cli.main import TRACEBACK
 from rlg.errors import SpecError
 
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]  # typer brings its own click, or not
 
-# The help page's parts and their commands, in order; others stand in the last part.
-PARTS: dict[str, tuple[str, ...]] = {
-    "Experiments": ("train", "sweep", "resume", "eval", "plot"),
-    "Components": ("test-component", "graph"),
-    "Inspect": ("list", "config", "doctor", "completion"),
-    "More": (),
+# The help page's parts and their commands.
+PARTS: dict[str, dict[str, Any]] = {
+    "Experiments": {
+        "train": train.train,
+        "sweep": sweep.sweep,
+        "resume": runs.resume,
+        "eval": runs.evaluate,
+        "plot": plot.plot,
+    },
+    "Components": {"test-component": component.check, "graph": graph.graph},
+    "Inspect": {
+        "list": listing.list_,
+        "config": config_view.config,
+        "doctor": doctor.doctor,
+        "completion": completion.completion,
+    },
 }
 
 
 class Commands(TyperGroup):
     """Prints commands in parts; typer's own panels would need rich."""
 
-    def invoke(self, ctx: Any) -> Any:
-        """Runs a command; typer would make an exit code of Ctrl-C without a word."""
-        try:
-            return super().invoke(ctx)
-        except KeyboardInterrupt as stop:
-            raise _StoppedError from stop
-
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        lines = {
-            name: _fitting(command.get_short_help_str(1000), formatter.width - 20)
-            for name, command in self.commands.items()
-            if not command.hidden
-        }
-        placed = {name for names in PARTS.values() for name in names}
         for part, names in PARTS.items():
-            found = names or [name for name in lines if name not in placed]
-            rows = [(f"{name:14}", lines[name]) for name in found if name in lines]
-            if rows:
-                with formatter.section(part):
-                    formatter.write_dl(rows)
-
-
-class _StoppedError(Exception):
-    """Ctrl-C where there was nothing to save."""
+            with formatter.section(part):
+                lines = {name: self.commands[name].get_short_help_str(1000) for name in names}
+                width = formatter.width - 20
+                formatter.write_dl([(f"{n:14}", _fitting(lines[n], width)) for n in lines])
 
 
 app = typer.Typer(
@@ -76,17 +78,9 @@ def rlg(
     """Reinforcement learning from components, on PyTorch and TensorFlow."""
 
 
-app.command()(train.train)
-app.command()(sweep.sweep)
-app.command()(plot.plot)
-app.command()(runs.resume)
-app.command("eval")(runs.evaluate)
-app.command("list")(listing.list_)
-app.command()(config_view.config)
-app.command()(graph.graph)
-app.command()(doctor.doctor)
-app.command()(completion.completion)
-app.command("test-component")(checking.check)
+for part in PARTS.values():
+    for name, function in part.items():
+        app.command(name)(function)
 
 
 def run(words: list[str], shows_all: bool) -> int:
@@ -98,11 +92,16 @@ def run(words: list[str], shows_all: bool) -> int:
         with suppress(Exception):  # whatever goes wrong, a shell must not see an error
             print("\n".join(completion.answer(words[1], words[2:], _flags())))
         return DONE
+    # Not by app(): typer would make an exit code of Ctrl-C without a word.
+    command: Any = typer.main.get_command(app)
     try:
-        code = app(words or ["--help"], prog_name="rlg", standalone_mode=False, obj=shows_all)
+        with command.make_context("rlg", words or ["--help"], obj=shows_all) as context:
+            code = command.invoke(context)
+    except typer.Exit as stop:  # help pages
+        code = stop.exit_code
     except SystemExit as stop:  # Hydra's own help pages
         code = stop.code
-    except (_StoppedError, typer.Abort) as stop:
+    except typer.Abort as stop:
         raise KeyboardInterrupt from stop
     sys.stdout.flush()
     return int(code or DONE)
@@ -125,7 +124,6 @@ def _flags() -> dict[str, list[str]]:
     return {
         name: [o for p in command.params for o in p.opts if o.startswith("-")]
         for name, command in commands.commands.items()
-        if not command.hidden
     }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from itertools import chain
 from typing import TYPE_CHECKING, Annotated
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rlg.api.phases import DONE, FAILED
+from rlg.cli.flags import AsJson
 
 if TYPE_CHECKING:
     from rlg.api.inspection.health import Check
@@ -19,7 +19,7 @@ def doctor(
     quick: Annotated[
         bool, typer.Option("--quick", help="Look only: no framework computes, no server starts.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    as_json: AsJson = False,
 ) -> int:
     """Check versions, devices, threads, memory and frameworks.
 
@@ -27,13 +27,14 @@ def doctor(
     quarter of a minute. The exit code is 1 if something that every install needs is broken.
     """
     from rlg.api.inspection import health
+    from rlg.cli.output import print_json
 
     probes = [] if quick else list(health.PROBED)
     checks = chain(health.quick_checks(), health.probe_checks(probes))
     found = [_shown(check, as_json) for check in checks]  # each as soon as it is known
     failures = [check.name for check in found if check.is_failure]
     if as_json:
-        print(json.dumps({"ok": not failures, "checks": [asdict(c) for c in found]}, indent=2))
+        print_json({"ok": not failures, "checks": [asdict(check) for check in found]})
     elif failures:
         print(f"\nBroken: {', '.join(failures)}. What to do stands beside each.")
     else:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from rlg.cli.flags import ConfigDir, ConfigName, Overrides, TrustPlugins, command_line
-from rlg.errors import ExecutionError, SpecError
-
-if TYPE_CHECKING:
-    from rlg.api.composing.command_line import CommandLine
+from rlg.api.composing.command_line import CommandLine
+from rlg.cli.flags import ConfigDir, ConfigName, Overrides, TrustPlugins
+from rlg.errors import ExecutionError, SpecError, TrackingError
 
 
 def graph(
@@ -42,27 +40,33 @@ def graph(
     Takes the overrides of `rlg train`, or the folder of a run. The agent is built, not trained.
     Writes graph.html, an interactive page.
     """
-    words = command_line(overrides, config_dir, config_name)
     places = _places(formats, output, prints=text or plan)
-    given, named = _take_api(words.overrides, api, plan=plan)
-    config = _config(words, given, trust_plugins)
-    from rlg.api.graphing import built_graph
+    given, named = _take_api(overrides or [], api, plan=plan)
+    config = _config(CommandLine(given, config_dir, config_name), trust_plugins)
+    from rlg.api.picture import DEPTH, built_graph, plan_sources, write_picture
     from rlg.cli.waiting import loading_message, waiting
+    from rlg.display.readable import short
+    from rlg.graph.drawing import text_tree
 
     with waiting(loading_message(config)):
         executor = built_graph(config)
+    names = [config.get("agent", {}).get("type"), config.get("env", {}).get("name")]
+    title = " on ".join(str(name) for name in names if name)
     try:
         if text:
-            from rlg.graph.drawing import text_tree
-
             print(text_tree(executor.builder, named, depth), end="")
         if plan:
-            from rlg.api.picture import plan_sources
-
             print("\n\n".join(plan_sources(executor, named).values()), end="")
-        _write(executor, places, named, depth, _title(config))
+        for kind, path in places.items():
+            unfolded = DEPTH if depth is None else depth
+            write_picture(executor, kind, path, named, depth=unfolded, title=title)
+            print(f"{kind + ':':13}{short(path)}")
     except ExecutionError as error:  # an API method that is not there
         raise SpecError(f"rlg graph: {error}") from error
+    except OSError as error:
+        raise TrackingError(
+            f"--output {error.filename}: {error.strerror}. Give a place that can be written."
+        ) from error
     return 0
 
 
@@ -106,42 +110,17 @@ def _take_api(overrides: list[str], api: str | None, *, plan: bool) -> tuple[lis
     return [word for word in overrides if word != bare[0]], bare[0]
 
 
-def _config(words: CommandLine, overrides: list[str], trust_plugins: bool) -> dict[str, Any]:
-    first = overrides[0] if overrides else ""
+def _config(line: CommandLine, trust_plugins: bool) -> dict[str, Any]:
+    first, *others = line.overrides or [""]
     if "=" in first or not first or first.startswith("~"):
-        from dataclasses import replace
-
         from rlg.api.composing.compose import composed
 
-        return composed(replace(words, overrides=overrides))
-    if len(overrides) > 1:
+        return composed(line)
+    if others:
         raise SpecError(
-            f"{overrides[1]}: a run's graph is drawn as it is. Give the folder alone, or the "
+            f"{others[0]}: a run's graph is drawn as it is. Give the folder alone, or the "
             "overrides of `rlg train`."
         )
     from rlg.api.folders import run_config
 
     return run_config(first, imports_plugins=True, trust_plugins=trust_plugins)
-
-
-def _title(config: dict[str, Any]) -> str:
-    names = [config.get("agent", {}).get("type"), config.get("env", {}).get("name")]
-    return " on ".join(str(name) for name in names if name)
-
-
-def _write(
-    executor: Any, places: dict[str, Path], api: str | None, depth: int | None, title: str
-) -> None:
-    from rlg.api.picture import DEPTH, write_picture
-    from rlg.display.readable import short
-    from rlg.errors import TrackingError
-
-    for kind, path in places.items():
-        unfolded = DEPTH if depth is None else depth
-        try:
-            write_picture(executor, kind, path, api, depth=unfolded, title=title)
-        except OSError as error:
-            raise TrackingError(
-                f"--output {path}: {error.strerror}. Give a place that can be written."
-            ) from error
-        print(f"{kind + ':':13}{short(path)}")

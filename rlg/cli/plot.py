@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from rlg.errors import SpecError
-
-if TYPE_CHECKING:
-    from rlg.display.curves import CurveGroup
 
 
 def plot(
@@ -30,13 +27,26 @@ def plot(
 ) -> int:
     """Compare runs in one picture: rlg plot multirun/... --output compare.html."""
     _check(x, output)
+    from rlg.cli.output import print_table
     from rlg.display.curves import grouped, read_curves, runs_in
     from rlg.display.plot import Chart, write_plot
 
     curves, without = read_curves(runs_in(folders), metric, x)
     keys = None if group_by is None else [key.strip() for key in group_by.split(",")]
     groups = grouped(curves, keys)
-    _print(groups, metric)
+    rows = [
+        (
+            group.label,
+            str(group.count),
+            f"{group.last()[0]:.2f}",
+            "" if group.count == 1 else f"{group.last()[1]:.2f}",
+            f"{group.best():.2f}",
+            group.seeds,
+        )
+        for group in groups
+    ]
+    columns = (metric, "runs", "last", "std", "best", "seeds")
+    print_table(columns, rows, right=("last", "std", "best"))
     if without:
         print(f"left out:   {len(without)} without {metric}: {', '.join(map(str, without))}")
     write_plot(Chart(tuple(groups), metric, x, smooth), output)
@@ -55,22 +65,3 @@ def _check(x: str, output: Path) -> None:
         raise SpecError(f"--output {output}: expected a name that ends in {', '.join(FORMATS)}.")
     if not output.parent.is_dir():
         raise SpecError(f"--output {output}: there is no folder {output.parent}. Make it first.")
-
-
-def _print(groups: list[CurveGroup], metric: str) -> None:
-    from rlg.cli.tables import Table, print_table
-
-    table = Table((metric, "runs", "last", "std", "best", "seeds"), right={"last", "std", "best"})
-    for group in groups:
-        mean, std = group.last()
-        table.add(
-            (
-                group.label,
-                str(group.count),
-                f"{mean:.2f}",
-                "" if std is None else f"{std:.2f}",
-                f"{group.best():.2f}",
-                " ".join(str(curve.seed) for curve in group.curves),
-            )
-        )
-    print_table(table)

@@ -16,7 +16,6 @@ Step = Annotated[
     str | None,
     typer.Option("--checkpoint", help="Step, or 'best' for eval (default: latest intact)."),
 ]
-SUFFIXES = (".mp4", ".gif")  # of films
 
 
 def resume(
@@ -37,23 +36,18 @@ def resume(
 
     changes = changes_of(folder, overrides or [], config_dir)
     from rlg.api.run import resume as resume_run
-    from rlg.cli.summary import print_failure, print_outcome
+    from rlg.cli.summary import naming_failures, print_outcome
     from rlg.cli.waiting import print_start, waiting
 
-    try:
-        with waiting("loading the run..."):
-            outcome = resume_run(
-                folder,
-                checkpoint=step,
-                changes=changes,
-                trust_plugins=trust_plugins,
-                on_start=print_start,
-            )
-    except Exception as error:
-        print_failure(folder, error)
-        raise
-    print_outcome(outcome)
-    return outcome.exit_code
+    with naming_failures(folder), waiting("loading the run..."):
+        outcome = resume_run(
+            folder,
+            checkpoint=step,
+            changes=changes,
+            trust_plugins=trust_plugins,
+            on_start=print_start,
+        )
+    return print_outcome(outcome)
 
 
 def evaluate(
@@ -81,8 +75,6 @@ def evaluate(
 
     if render and video:
         raise SpecError("rlg eval: give --render or --video, not both.")
-    if video is not None and video.suffix not in SUFFIXES:
-        raise SpecError(f"--video {video}: its name must end in {' or '.join(SUFFIXES)}.")
     count = episodes or (1 if render or video else 20)
     with waiting(f"playing {count} {'episode' if count == 1 else 'episodes'}..."):
         found = evaluate_run(

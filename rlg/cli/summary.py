@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,20 +20,29 @@ from rlg.display.readable import duration, rate, short
 from rlg.errors import RLGError
 
 
-def print_outcome(outcome: Outcome) -> None:
-    """Prints the result of a training run, and notes it in its log."""
+def print_outcome(outcome: Outcome) -> int:
+    """Prints the result of a training run, and notes it in its log; returns the exit code."""
     from rlg.tracking.folder import RunFolder
 
     skipped = [f"skipped a broken checkpoint: {line}" for line in outcome.skipped]
     text = "\n".join([*skipped, *lines(outcome)])
     RunFolder(outcome.folder).log.write(text)
     print(text, flush=True)
+    return outcome.exit_code
 
 
-def print_failure(folder: Path, error: Exception) -> None:
-    """Prints the folder of a run that failed midway, and how to resume it."""
-    if isinstance(error, RLGError) and phase_of(error) != "running":
-        return  # refused; or the folder is another's
+@contextmanager
+def naming_failures(folder: Path) -> Iterator[None]:
+    """Prints the folder of a run that fails midway, and how to resume it."""
+    try:
+        yield
+    except Exception as error:
+        if not isinstance(error, RLGError) or phase_of(error) == "running":
+            _print_failure(folder)
+        raise  # others were refused, or the folder is another's
+
+
+def _print_failure(folder: Path) -> None:
     from rlg.tracking.checkpoints.store import CheckpointStore
     from rlg.tracking.folder import RunFolder
 

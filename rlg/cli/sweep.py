@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from rlg.api.run import Outcome, Start
     from rlg.api.sweeps.jobs import AlreadyDone
     from rlg.tracking.sweeps.files import Job
-    from rlg.tracking.sweeps.rows import Sweep
 
 NAMED = 20  # failed jobs in one line
 
@@ -53,14 +52,10 @@ def sweep(
         raise SpecError(
             f"{overrides[0]}: overrides go with --resume: rlg sweep {folder} --resume ..."
         )
-    from rlg.cli import sweep_table
+    from rlg.cli.sweep_table import print_sweep, print_sweep_json
     from rlg.tracking.sweeps.rows import read_sweep
 
-    found = read_sweep(folder)
-    if as_json:
-        print(sweep_table.as_json(found))
-    else:
-        sweep_table.print_sweep(found)
+    (print_sweep_json if as_json else print_sweep)(read_sweep(folder))
     return DONE
 
 
@@ -68,6 +63,7 @@ def run(line: CommandLine, *, shows_all: bool = False) -> int:
     """Runs a sweep; at its end says what became of all of its jobs."""
     from rlg.api.sweeps.run import run_sweep
     from rlg.cli.sweep_table import print_sweep
+    from rlg.display.readable import short
     from rlg.tracking.sweeps.rows import read_sweep
 
     folder, was_interrupted = run_sweep(line, JobLines(shows_all))
@@ -77,8 +73,13 @@ def run(line: CommandLine, *, shows_all: bool = False) -> int:
     if was_interrupted:
         print("rlg: interrupted", file=sys.stderr)
         return INTERRUPTED
-    if any(row.state != "done" for row in found.rows):
-        raise JobsFailedError(_failure(found))
+    failed = sorted(row.job.number for row in found.rows if row.state != "done")
+    if failed:
+        named = ", ".join(map(str, failed[:NAMED])) + ("..." if len(failed) > NAMED else "")
+        raise JobsFailedError(
+            f"{len(failed)} of {len(found.rows)} jobs failed: {named}. Their errors are above; rlg "
+            f"sweep {short(folder)} --resume runs them again."
+        )
     codes = {row.exit_code for row in found.rows}
     return REWARD_NOT_REACHED if REWARD_NOT_REACHED in codes else DONE
 
@@ -102,15 +103,3 @@ class JobLines:
 
     def failed(self, name: str, error: Exception) -> None:
         report(error, shows_all=self.shows_all, prefix=f"{name}: " if name else "")
-
-
-def _failure(found: Sweep) -> str:
-    from rlg.display.readable import short
-
-    numbers = sorted(row.job.number for row in found.rows if row.state != "done")
-    count = f"{len(numbers)} of {len(found.rows)} jobs failed"
-    named = ", ".join(map(str, numbers[:NAMED])) + ("..." if len(numbers) > NAMED else "")
-    return (
-        f"{count}: {named}. Their errors are above; rlg sweep {short(found.folder)} --resume runs "
-        "them again."
-    )

@@ -1,17 +1,14 @@
-"""The table of a sweep: with colours in a terminal, plain elsewhere, or as JSON."""
+"""A sweep as tables and lines, with colours in a terminal, or as JSON."""
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 import sys
 from collections.abc import Sequence
-from typing import Any
 
-from rlg.cli.tables import Table, print_table
+from rlg.cli.output import print_json, print_table
 from rlg.display.readable import short
-from rlg.tracking.files import plain
 from rlg.tracking.sweeps.rows import (
     DONE,
     FAILED,
@@ -19,8 +16,6 @@ from rlg.tracking.sweeps.rows import (
     KILLED,
     MISSING,
     RUNNING,
-    Group,
-    Row,
     Sweep,
 )
 
@@ -36,26 +31,10 @@ STYLES = {
 
 def print_sweep(sweep: Sweep) -> None:
     """Prints the jobs, means over seeds, the best, the failed, and what to type next."""
-    print_table(_jobs(sweep))
-    groups = [group for group in sweep.groups if group.count > 1]
-    if groups:
-        print()
-        print_table(_over_seeds(groups))
-    print()
-    print("\n".join(_lines(sweep)))
-    sys.stdout.flush()
-
-
-def _jobs(sweep: Sweep) -> Table:
-    table = Table(
-        ("job", "values", "state", "steps", "last", "best", "time", "folder"),
-        right={"job", "steps", "last", "best", "time"},
-        styled="state",
-    )
-    for row in sweep.rows:
-        cells = (
+    jobs = [
+        (
             str(row.job.number),
-            shown(row.job.values),
+            _values(row.job.values),
             row.state,
             f"{row.steps:,}" if row.steps else "",
             _reward(row.last),
@@ -63,36 +42,74 @@ def _jobs(sweep: Sweep) -> Table:
             _time(row.seconds),
             short(row.folder),
         )
-        table.add(cells, STYLES.get(row.state))
-    return table
-
-
-def _over_seeds(groups: list[Group]) -> Table:
-    table = Table(("over seeds", "mean reward", "std", "runs"), right={"mean reward", "std"})
-    for group in groups:
-        done = len(group.rewards)
-        table.add(
-            (
-                shown(group.values) or "all",
-                _reward(group.mean if done else None),
-                _reward(group.std),
-                f"{done}" if done == group.count else f"{done} of {group.count}",
-            )
+        for row in sweep.rows
+    ]
+    columns = ("job", "values", "state", "steps", "last", "best", "time", "folder")
+    right = ("job", "steps", "last", "best", "time")
+    print_table(columns, jobs, right=right, styles=STYLES)
+    groups = [
+        (
+            _values(group.values) or "all",
+            _reward(group.mean),
+            _reward(group.std),
+            f"{group.done}" if group.done == group.count else f"{group.done} of {group.count}",
         )
-    return table
+        for group in sweep.groups
+        if group.count > 1
+    ]
+    if groups:
+        print()
+        print_table(
+            ("over seeds", "mean reward", "std", "runs"), groups, right=("mean reward", "std")
+        )
+    print()
+    print("\n".join(f"{name and f'{name}:':12}{text}" for name, text in _lines(sweep)))
+    sys.stdout.flush()
 
 
-def _lines(sweep: Sweep) -> list[str]:
-    lines = []
-    best = sweep.best
+def print_sweep_json(sweep: Sweep) -> None:
+    """All figures in full."""
+    jobs = [
+        {
+            "number": row.job.number,
+            "values": row.job.values,
+            "state": row.state,
+            "steps": row.steps,
+            "last_reward": row.last,
+            "best_reward": row.best,
+            "seconds": row.seconds,
+            "folder": str(row.folder),
+            "error": row.error,
+            "hash": row.job.hash,
+        }
+        for row in sweep.rows
+    ]
+    groups = [
+        {name: getattr(group, name) for name in ("values", "mean", "std", "done", "count")}
+        for group in sweep.groups
+    ]
+    print_json(
+        {
+            "folder": str(sweep.folder),
+            "running": sweep.running,
+            "direction": "maximize" if sweep.plan is None else sweep.plan.direction,
+            "best": None if sweep.best is None else sweep.best.job.number,
+            "jobs": jobs,
+            "groups": groups,
+            "next": [command for _, command in _next(sweep)],
+        }
+    )
+
+
+def _lines(sweep: Sweep) -> list[tuple[str, str]]:
+    best, failed = sweep.best, sweep.of_state(FAILED)
+    lines = [("failed", f"{row.job.name}: {row.error}") for row in failed[:LISTED]]
+    if len(failed) > LISTED:
+        lines.append(("", f"and {len(failed) - LISTED} more; their status.json says why"))
     if best is not None:
         reward = f"mean reward {best.objective:.2f}"
-        lines.append(f"best:       {best.job.name}, {reward}; {short(best.folder)}")
-    failed = sweep.of_state(FAILED)
-    lines += [f"failed:     {row.job.name}: {row.error}" for row in failed[:LISTED]]
-    if len(failed) > LISTED:
-        lines.append(f"            and {len(failed) - LISTED} more; their status.json says why")
-    return [*lines, *(f"{what + ':':12}{command}" for what, command in _next(sweep))]
+        lines.insert(0, ("best", f"{best.job.name}, {reward}; {short(best.folder)}"))
+    return [*lines, *_next(sweep)]
 
 
 def _next(sweep: Sweep) -> list[tuple[str, str]]:
@@ -111,53 +128,10 @@ def _next(sweep: Sweep) -> list[tuple[str, str]]:
     return found
 
 
-def as_json(sweep: Sweep) -> str:
-    """All figures in full."""
-    best = sweep.best
-    content = {
-        "folder": str(sweep.folder),
-        "running": sweep.running,
-        "direction": "maximize" if sweep.plan is None else sweep.plan.direction,
-        "best": None if best is None else best.job.number,
-        "jobs": [_row(row) for row in sweep.rows],
-        "groups": [_group(group) for group in sweep.groups],
-        "next": [command for _, command in _next(sweep)],
-    }
-    return json.dumps(plain(content), indent=2)  # NaN and infinities by name
-
-
-def _row(row: Row) -> dict[str, Any]:
-    return {
-        "number": row.job.number,
-        "values": list(row.job.values),
-        "state": row.state,
-        "steps": row.steps,
-        "last_reward": row.last,
-        "best_reward": row.best,
-        "seconds": row.seconds,
-        "folder": str(row.folder),
-        "error": row.error,
-        "hash": row.job.hash,
-    }
-
-
-def _group(group: Group) -> dict[str, Any]:
-    return {
-        "values": list(group.values),
-        "mean": group.mean if group.rewards else None,
-        "std": group.std,
-        "done": len(group.rewards),
-        "count": group.count,
-    }
-
-
-def shown(values: Sequence[str]) -> str:
+def _values(values: Sequence[str]) -> str:
     """Swept overrides with numbers rounded; the folders have them in full."""
-    return " ".join(re.sub(r"(?<==)-?\d*\.\d{5,}(e-?\d+)?$", _rounded, word) for word in values)
-
-
-def _rounded(match: re.Match[str]) -> str:
-    return f"{float(match[0]):.4g}"
+    number = re.compile(r"(?<==)-?\d*\.\d{5,}(e-?\d+)?$")
+    return " ".join(number.sub(lambda found: f"{float(found[0]):.4g}", word) for word in values)
 
 
 def _reward(value: float | None) -> str:
@@ -167,7 +141,7 @@ def _reward(value: float | None) -> str:
 def _time(seconds: float | None) -> str:
     if seconds is None:
         return ""
+    minutes = round(seconds / 60)
     if seconds < 60:
         return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
     return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60:02} min"

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
-from rlg.cli.flags import ConfigDir, ConfigName, Overrides, command_line
+from rlg.api.composing.command_line import CommandLine
+from rlg.cli.flags import ConfigDir, ConfigName, Overrides
 from rlg.errors import SpecError
-
-if TYPE_CHECKING:
-    from rlg.api.composing.command_line import CommandLine
 
 Facts = Literal["all", "config", "defaults", "defaults-tree", "plugins", "searchpath"]
 
@@ -49,7 +45,7 @@ def train(
     job for each combination: seed=0,1,2.
     """
     multirun = multirun or "hydra.mode=MULTIRUN" in (overrides or ())
-    line = command_line(overrides, config_dir, config_name, as_test=as_test)
+    line = CommandLine(overrides or [], config_dir, config_name, as_test=as_test)
     if sum(map(bool, (multirun, cfg, info, hydra_help))) > 1:
         raise SpecError("-m, --cfg and --info exclude each other. Give one of them.")
     if resolve and not cfg:
@@ -58,56 +54,40 @@ def train(
         from rlg.cli.sweep import run
 
         return run(line, shows_all=bool(ctx.obj))
-    if cfg:
-        return _show(
-            line,
-            lambda hydra: hydra.show_cfg(line.config_name, line.overrides, cfg, package, resolve),
-        )
-    if info:
-        return _show(line, lambda hydra: hydra.show_info(info, line.config_name, line.overrides))
-    if hydra_help:
-        return _show(line, partial(_help, line.overrides))
-    return _run(line)
-
-
-def _run(line: CommandLine) -> int:
+    if cfg or info or hydra_help:
+        return _show(line, cfg, package, resolve, info)
     from rlg.api.composing.compose import new_run
     from rlg.cli.waiting import loading_message, print_start, waiting
 
-    with new_run(line) as run, waiting(loading_message(run.config)):
+    with new_run(line) as new, waiting(loading_message(new.config)):
         from rlg.api.run import train as train_run
-        from rlg.cli.summary import print_failure, print_outcome
+        from rlg.cli.summary import naming_failures, print_outcome
 
-        try:
+        with naming_failures(new.folder):
             outcome = train_run(
-                run.config,
-                run.folder,
-                run.command,
-                as_test=line.as_test,
-                on_start=print_start,
+                new.config, new.folder, new.command, as_test=as_test, on_start=print_start
             )
-        except Exception as error:
-            print_failure(run.folder, error)
-            raise
-    print_outcome(outcome)
-    return outcome.exit_code
+    return print_outcome(outcome)
 
 
-def _show(line: CommandLine, what: Callable[[Any], None]) -> int:
-    """Hydra's own pages about a configuration."""
+def _show(
+    line: CommandLine, cfg: str | None, package: str | None, resolve: bool, info: str | None
+) -> int:
+    """Hydra's own pages: the configuration, how it is composed, or its help."""
     import logging
+
+    from hydra._internal.utils import get_args_parser
 
     from rlg.api.composing.compose import explained
     from rlg.api.composing.opening import open_hydra
 
     logging.raiseExceptions = False  # Hydra logs its facts, and the reader may be `head`
     with explained(line), open_hydra(line.config_dir) as hydra:
-        what(hydra)
+        if cfg:
+            hydra.show_cfg(line.config_name, line.overrides, cfg, package, resolve)
+        elif info:
+            hydra.show_info(info, line.config_name, line.overrides)
+        else:
+            parser = get_args_parser()
+            hydra.hydra_help("train", parser, parser.parse_args(line.overrides))
     return 0
-
-
-def _help(overrides: list[str], hydra: Any) -> None:
-    from hydra._internal.utils import get_args_parser
-
-    parser = get_args_parser()
-    hydra.hydra_help("train", parser, parser.parse_args(overrides))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -19,11 +17,10 @@ _CLEAR = "\r\x1b[2K"
 @contextmanager
 def waiting(text: str) -> Iterator[None]:
     """Shows the text in a terminal; what comes next is written over it. Logs don't get it."""
+    from rlg.display.progress import can_be_drawn_on
+
     stream = sys.stderr
-    is_capable = os.environ.get("TERM", "").lower() not in ("", "dumb", "unknown")
-    # Jobs of a sweep in processes of their own share one terminal.
-    is_alone = multiprocessing.current_process().name == "MainProcess"
-    if not (stream.isatty() and is_capable and is_alone):
+    if not can_be_drawn_on(stream):
         yield
         return
     # The cursor stays at the line's start: a panel that is drawn from here on covers the text.
@@ -50,12 +47,10 @@ def print_start(start: Start, name: str = "") -> None:
 
 def loading_message(config: Mapping[str, Any]) -> str:
     """What is loaded and built before a run's first step; nothing is validated here."""
+    keys = {"backend": "type", "agent": "type", "env": "name"}
+    sections = {name: config.get(name) for name in keys}
     backend, agent, env = (
-        section.get(key) if isinstance(section, Mapping) else None
-        for section, key in (
-            (config.get("backend"), "type"),
-            (config.get("agent"), "type"),
-            (config.get("env"), "name"),
-        )
+        section.get(keys[name]) if isinstance(section, Mapping) else None
+        for name, section in sections.items()
     )
     return f"loading {backend}, building {agent} on {env}..."

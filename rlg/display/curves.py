@@ -65,6 +65,10 @@ class CurveGroup:
         return len(self.curves)
 
     @property
+    def seeds(self) -> str:
+        return " ".join(str(curve.seed) for curve in self.curves)
+
+    @property
     def has_distinct_seeds(self) -> bool:
         return len({str(curve.seed) for curve in self.curves}) == self.count
 
@@ -92,7 +96,7 @@ def runs_in(folders: Iterable[Path]) -> list[Path]:
     """Run folders, given as such or anywhere below the given ones; each once."""
     found: dict[Path, None] = {}
     for folder in folders:
-        paths = sorted(folder.rglob("metrics.jsonl"), key=_natural) if folder.is_dir() else []
+        paths = sorted(folder.rglob("metrics.jsonl"), key=lambda path: _natural(path.parts))
         if not paths:
             raise SpecError(
                 f"{folder}: no run with metrics in it. Give folders that `rlg train` named."
@@ -138,7 +142,7 @@ def grouped(curves: Sequence[Curve], by: Sequence[str] | None) -> list[CurveGrou
         count += 1
     return [
         CurveGroup(_label(keys[:count], values, curves), tuple(members))
-        for values, members in sorted(found.items(), key=lambda item: _order(item[0]))
+        for values, members in sorted(found.items(), key=lambda item: _natural(item[0]))
     ]
 
 
@@ -193,14 +197,14 @@ def _text(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _order(values: Sequence[str]) -> list[tuple[bool, float, str]]:
-    """Numbers by size, then words."""
+def _natural(words: Sequence[str]) -> list[tuple[bool, float, str]]:
+    """A key to sort by: numbers by size, then words."""
     found = []
-    for value in values:
+    for word in words:
         try:
-            found.append((False, float(value), ""))
+            found.append((False, float(word), ""))
         except ValueError:
-            found.append((True, 0.0, value))
+            found.append((True, 0.0, word))
     return found
 
 
@@ -218,9 +222,3 @@ def _converted(run: Path, rows: Sequence[Row], steps: Floats, axis: str) -> Floa
     beyond = steps > at[-1]
     found[beyond] = values[-1] + (steps[beyond] - at[-1]) * values[-1] / at[-1]
     return found
-
-
-def _natural(path: Path) -> list[tuple[bool, int, str]]:
-    return [
-        (not part.isdecimal(), int(part) if part.isdecimal() else 0, part) for part in path.parts
-    ]

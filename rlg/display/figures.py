@@ -95,10 +95,22 @@ class Reading:
             ("replay ratio", None if known.replay_ratio is None else f"{known.replay_ratio:.2f}"),
             ("memory", None if memory is None else _fill(memory)),
             ("epsilon", None if known.epsilon is None else f"{known.epsilon:.3f}"),
-            ("loss", None if known.loss is None else readable.small(known.loss)),
+            ("loss", None if known.loss is None else f"{known.loss:.3g}"),
             ("episodes", readable.count(known.episodes) if known.episodes else None),
         ]
         return [(name, value) for name, value in found if value is not None]
+
+    def workers(self) -> dict[str, dict[str, str]]:
+        """The same of each worker, with a rate beside its steps."""
+        found: dict[str, dict[str, str]] = {}
+        for name, figures in self.figures.workers.items():
+            found[name] = cells = {}
+            for key, value in figures.items():
+                text = readable.count(value) if isinstance(value, int) else f"{value:.4g}"
+                cells[key] = text
+                if key == "steps":
+                    cells["steps/s"] = readable.rate(self.worker_rates.get(name))
+        return found
 
     def line(self) -> str:
         """Everything in one line of plain text."""

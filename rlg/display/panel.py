@@ -7,9 +7,8 @@ the second column of figures.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from itertools import pairwise
 
+import numpy as np
 from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.panel import Panel
 from rich.progress_bar import ProgressBar
@@ -113,36 +112,18 @@ def _course(history: Sparkline, width: int) -> Text:
 
 
 def _workers(reading: Reading, rows: int) -> Table:
-    workers = reading.figures.workers
-    names = list(dict.fromkeys(name for worker in workers.values() for name in worker))
+    workers = reading.workers()
+    names = list(dict.fromkeys(name for cells in workers.values() for name in cells))
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("worker", no_wrap=True)
     for name in names:
         table.add_column(name, justify="right", no_wrap=True)
-        if name == "steps":
-            table.add_column("steps/s", justify="right", no_wrap=True)
-    hidden = len(workers) - rows
-    shown = list(workers.items())[: rows - 1 if hidden > 0 else rows]
-    for worker, figures in shown:
-        table.add_row(worker, *_cells(figures, names, reading.worker_rates.get(worker)))
-    if hidden > 0:
+    shown = list(workers)[: rows if len(workers) <= rows else rows - 1]
+    for worker in shown:
+        table.add_row(worker, *(workers[worker].get(name, readable.NONE) for name in names))
+    if len(shown) < len(workers):
         table.add_row(f"+ {len(workers) - len(shown)} more")
     return table
-
-
-def _cells(figures: Mapping[str, float], names: Sequence[str], rate: float | None) -> list[str]:
-    cells: list[str] = []
-    for name in names:
-        cells.append(_number(figures.get(name)))
-        if name == "steps":
-            cells.append(readable.rate(rate))
-    return cells
-
-
-def _number(value: float | None) -> str:
-    if value is None:
-        return readable.NONE
-    return readable.count(value) if isinstance(value, int) else f"{value:.4g}"
 
 
 def _end_of(text: str, width: int, options: ConsoleOptions) -> str:
@@ -181,17 +162,9 @@ class Sparkline:
 
     def bars(self, width: int) -> str:
         """One character for each of `width` columns, from the lowest to the highest mean."""
-        means = _resampled(self._means, width)
-        if not means:
+        if not self._means:
             return ""
-        low, span = min(means), max(means) - min(means)
-        top = len(_BARS) - 1
-        return "".join(_BARS[round(top * (mean - low) / span) if span else 0] for mean in means)
-
-
-def _resampled(values: list[float], width: int) -> list[float]:
-    """At most `width` values: means of neighbours where there are more."""
-    if len(values) <= width:
-        return values
-    edges = [index * len(values) // width for index in range(width + 1)]
-    return [sum(values[start:end]) / (end - start) for start, end in pairwise(edges)]
+        parts = np.array_split(self._means, min(width, len(self._means)))
+        means = np.array([part.mean() for part in parts])
+        heights = (means - means.min()) / (np.ptp(means) or 1.0)
+        return "".join(_BARS[round(height * (len(_BARS) - 1))] for height in heights)

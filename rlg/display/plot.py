@@ -152,9 +152,15 @@ def _page(chart: Chart) -> str:
     rows = []
     for group in chart.groups:
         mean, std = group.last()
-        seeds = " ".join(str(curve.seed) for curve in group.curves)
         spread = "" if std is None else short(std, mean)
-        cells = [group.label, str(group.count), short(mean), spread, short(group.best()), seeds]
+        cells = [
+            group.label,
+            str(group.count),
+            short(mean),
+            spread,
+            short(group.best()),
+            group.seeds,
+        ]
         rows.append("".join(f"<td>{escape(cell)}</td>" for cell in cells))
     heads = "".join(f"<th>{name}</th>" for name in "group runs last std best seeds".split())
     return (

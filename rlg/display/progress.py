@@ -83,19 +83,18 @@ class LoggedProgress:
     """Progress that is shown, and noted in a run's log now and then."""
 
     def __init__(self, shown: Progress, noted: Progress) -> None:
-        self._parts = (shown, noted)
+        self._shown, self._noted = shown, noted
 
     def tick(self) -> None:
-        for part in self._parts:
-            part.tick()
+        self._shown.tick()
+        self._noted.tick()
 
     def say(self, phase: str) -> None:
-        for part in self._parts:
-            part.say(phase)
+        self._shown.say(phase)
 
     def close(self) -> None:
-        for part in self._parts:
-            part.close()
+        self._shown.close()
+        self._noted.close()
 
 
 def make_progress(
@@ -104,7 +103,7 @@ def make_progress(
     """A live panel in a terminal, plain lines elsewhere; now and then a line in the run's log."""
     target = sys.stderr if stream is None else stream
     shown: Progress
-    if _can_be_drawn_on(target):
+    if can_be_drawn_on(target):
         from rlg.display.live import LiveProgress
 
         shown = LiveProgress(read, title, stream=target)
@@ -115,7 +114,7 @@ def make_progress(
     return LoggedProgress(shown, PlainProgress(read, every_seconds=NOTED, stream=log))
 
 
-def _can_be_drawn_on(stream: TextIO) -> bool:
+def can_be_drawn_on(stream: TextIO) -> bool:
     """A terminal that can move its cursor, and that no other job of a sweep draws on."""
     is_capable = os.environ.get("TERM", "").lower() not in ("", "dumb", "unknown")
     return stream.isatty() and is_capable and multiprocessing.current_process().name == MAIN_PROCESS

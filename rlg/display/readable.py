@@ -9,7 +9,7 @@ from rlg.tracking.files import size
 
 _STEPS = ((10**9, "G"), (10**6, "M"), (10**3, "k"))
 NONE = "-"
-__all__ = ["NONE", "count", "duration", "rate", "short", "size", "small"]
+__all__ = ["NONE", "count", "duration", "rate", "short", "size"]
 
 
 def count(number: int) -> str:
@@ -42,11 +42,6 @@ def duration(seconds: float | None) -> str:
     if days:
         return f"{days}d {hours:02d}:{minutes:02d}:{rest:02d}"
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
-
-
-def small(number: float) -> str:
-    """A loss or a share of any size: 0.0123, 4.1e-05."""
-    return f"{number:.3g}"
 
 
 def short(path: Path) -> str:

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 import tests.testing.wrong
-from rlg.cli.component.names import find, kind_of
-from rlg.cli.component.words import question_of
 from rlg.graph import registry
 from rlg.graph.spaces import Box, Dict, FloatBox, IntBox
+from rlg.testing.asked.names import find, kind_of
+from rlg.testing.asked.question import question_of
 
 CONF = Path(__file__).resolve().parents[2] / "conf"
 FAST = "--backends=numpy,torch"
@@ -239,7 +239,7 @@ def test_a_plugin_in_a_process_of_its_own(process, folder):
 
 # -- all ------------------------------------------------------------------------------------------
 def test_all_prints_a_line_for_each_and_lists_the_failures(rlg, monkeypatch):
-    from rlg.cli.component import survey as component_survey
+    from rlg.cli import component_report as component_survey
     from rlg.testing.goldens import GOLDENS, Golden
 
     some = [golden for golden in GOLDENS if golden.name in ("dense", "replay")]

@@ -15,9 +15,8 @@ from typing import Any
 from rlg.api.config.groups import groups, option_file
 from rlg.api.config.signatures import MISSING, Arguments, describe, plain
 
-# Groups and their families of components, where the plural is not simply the same word.
-FAMILIES = {"memory": "memories", "policy": "policies", "loss": "losses", "agent": "algorithms"}
 PLUGINS = "plugins"
+ENVIRONMENTS = ("env", "envs", "environment", "environments")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,18 +38,52 @@ class Section:
     entries: tuple[Entry, ...]
 
 
+def find(what: str | None, folder: Path | None, added: Iterable[str] = ()) -> list[Section]:
+    """The sections that a word asks for: a topic, a group with its family, a family, a name.
+
+    All groups and families without one. `added` are the ids of plugins' environments.
+    """
+    known, members = groups(folder), families()
+    if what is None:
+        return [*find("groups", folder), *family_sections(members)]
+    if what == "groups":
+        return [group_section(group, folder) for group in known]
+    if what == "components":
+        return family_sections(members)
+    group = "env" if what in ENVIRONMENTS else what if what in known else singular(what)
+    found = [group_section(group, folder)] if group in known else []
+    if group == "env":
+        found += environment_sections(added)
+    elif group in ("agent", "backend"):
+        found.append(agent_section() if group == "agent" else backend_section())
+    else:
+        found += family_sections(f for f in members if what == f or group == singular(f))
+    if what == PLUGINS:
+        found += [s for s in environment_sections(added) if s.title == "of plugins"]
+        return found or [Section("plugins", "--plugin MODULE", ())]
+    owners = [family for family, names in members.items() if what in names]
+    if found or not owners:
+        return found
+    return [Section(owners[0], f"type: {what}", (component_entry(what),))]
+
+
+def singular(word: str) -> str:
+    """The kind of component that a folder holds: memories, losses, networks."""
+    for plural, ending in (("sses", "ss"), ("ies", "y"), ("s", "")):
+        if word.endswith(plural):
+            return word.removesuffix(plural) + ending
+    return word
+
+
 def group_section(group: str, folder: Path | None = None) -> Section:
-    """The options of a group, packaged and of the user's folder."""
-    found = [option_entry(group, option, folder) for option in groups(folder)[group]]
-    return Section(group, f"{group}=NAME", tuple(found))
-
-
-def option_entry(group: str, option: str, folder: Path | None = None) -> Entry:
-    """One option: what its file says about itself first."""
-    file = option_file(group, option, folder)
-    is_users = folder is not None and isinstance(file, Path) and file.is_relative_to(folder)
-    source = str(file) if is_users else f"conf/{group}/{option}.yaml"
-    return Entry(option, headline(file.read_text(encoding="utf-8")), source=source)
+    """The options of a group, packaged and of the user's folder, with what their files say."""
+    entries = []
+    for option in groups(folder)[group]:
+        file = option_file(group, option, folder)
+        is_users = folder is not None and isinstance(file, Path) and file.is_relative_to(folder)
+        source = str(file) if is_users else f"conf/{group}/{option}.yaml"
+        entries.append(Entry(option, headline(file.read_text(encoding="utf-8")), source=source))
+    return Section(group, f"{group}=NAME", tuple(entries))
 
 
 def headline(text: str) -> str:
@@ -74,13 +107,12 @@ def first_sentence(text: str) -> str:
     return " ".join(words)
 
 
-def family_sections(names: Iterable[str] | None = None) -> list[Section]:
-    """Registered components by family, all of them or some families."""
-    wanted = None if names is None else set(names)
+def family_sections(names: Iterable[str]) -> list[Section]:
+    """Registered components of some families."""
+    known = families()
     return [
-        Section(family, "type: NAME", tuple(component_entry(name) for name in members))
-        for family, members in families().items()
-        if wanted is None or family in wanted
+        Section(family, "type: NAME", tuple(component_entry(name) for name in known[family]))
+        for family in names
     ]
 
 

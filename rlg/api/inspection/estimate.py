@@ -29,27 +29,21 @@ from rlg.graph import registry
 _PROBES = (256, 512)  # records of small memories; bytes grow in a straight line between them
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """One number about a run, under a name for programs and in a line for people."""
-
-    name: str
-    value: Any
-    line: str
-
-
 @dataclass(slots=True)
 class Report:
-    """The figures, and sentences on what looks like a mistake."""
+    """Numbers about a run, and sentences on what looks like a mistake."""
 
-    figures: list[Figure] = field(default_factory=list)
+    figures: dict[str, tuple[Any, str]] = field(default_factory=dict)  # for programs, for people
     warnings: list[str] = field(default_factory=list)
 
     def add(self, name: str, value: Any, line: str = "") -> None:
-        self.figures.append(Figure(name, value, line))
+        self.figures[name] = value, line
 
     def values(self) -> dict[str, Any]:
-        return {figure.name: figure.value for figure in self.figures}
+        return {name: value for name, (value, _) in self.figures.items()}
+
+    def lines(self) -> list[str]:
+        return [line for _, line in self.figures.values() if line]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,16 +100,16 @@ def report_on(config: Mapping[str, Any]) -> Report:
     """The figures of a validated configuration."""
     found = Report()
     agent = agent_of(config, *spaces_of(config["env"]))
-    num_envs = config["env"]["num_envs"]
+    num_envs, total = config["env"]["num_envs"], config["total_timesteps"]
     size = agent.task_steps(num_envs) * num_envs
-    rounds = Rounds(size, _ceil(config["total_timesteps"], size))
+    rounds = Rounds(size, -(-total // size))
     if "replay" in agent.loops:
         _add_replay(found, config, rounds, agent.cadence)
     else:
         _add_batches(found, config, rounds)
     _add_visits(found, config, rounds)
-    skip, total = config["env"].get("frame_skip", 1), config["total_timesteps"]
-    line = f"frames: {_n(skip * total)} ({skip} for each step)" if skip > 1 else ""
+    skip = config["env"].get("frame_skip", 1)
+    line = f"frames: {skip * total:,} ({skip} for each step)" if skip > 1 else ""
     found.add("frames", skip * total, line)
     if "memory" in config:
         _add_memory(found, config, agent)
@@ -127,27 +121,30 @@ def report_on(config: Mapping[str, Any]) -> Report:
     return found
 
 
-def _add_run(found: Report, rounds: Rounds, updates: int) -> None:
+def _add_rounds(found: Report, rounds: Rounds, num_envs: int, each: float, of: str) -> None:
     found.add(
-        "iterations",
-        rounds.count,
-        f"whole run: {_n(rounds.count)} iterations, {_n(rounds.steps)} steps, "
-        f"{_n(updates)} updates",
+        "steps_per_iteration",
+        rounds.size,
+        f"iteration: {rounds.size:,} steps ({num_envs} environments x "
+        f"{rounds.size // num_envs}), then {each:,.4g} update{'s' * (each != 1)}{of}",
     )
+    found.add("updates_per_iteration", each)
+
+
+def _add_run(found: Report, rounds: Rounds, updates: int) -> None:
+    line = f"{rounds.count:,} iterations, {rounds.steps:,} steps, {updates:,} updates"
+    found.add("iterations", rounds.count, f"whole run: {line}")
     found.add("steps", rounds.steps)
     found.add("updates", updates)
 
 
 def _add_batches(found: Report, config: Mapping[str, Any], rounds: Rounds) -> None:
     """On-policy: one update from each round, in epochs of minibatches where the agent has them."""
-    agent, num_envs = config["agent"], config["env"]["num_envs"]
-    line = f"iteration: {_n(rounds.size)} steps ({num_envs} environments x "
-    line += f"{rounds.size // num_envs}), then 1 update"
+    agent, of = config["agent"], ""
     if {"n_epochs", "batch_size"} <= set(agent):
         parts = max(1, rounds.size // agent["batch_size"])
-        line += f" of {agent['n_epochs']} epochs, {_n(parts)} minibatches each"
-    found.add("steps_per_iteration", rounds.size, line)
-    found.add("updates_per_iteration", 1)
+        of = f" of {agent['n_epochs']} epochs, {parts:,} minibatches each"
+    _add_rounds(found, rounds, config["env"]["num_envs"], 1, of)
     _add_run(found, rounds, rounds.count)
 
 
@@ -155,27 +152,20 @@ def _add_replay(found: Report, config: Mapping[str, Any], rounds: Rounds, cadenc
     agent, num_envs = config["agent"], config["env"]["num_envs"]
     replay = Replay.of(rounds, cadence, num_envs, agent.get("n_step", 1))
     each, batch = cadence.gradient_steps * rounds.size / cadence.train_freq, agent.get("batch_size")
-    found.add(
-        "steps_per_iteration",
-        rounds.size,
-        f"iteration: {_n(rounds.size)} steps ({num_envs} environments x "
-        f"{rounds.size // num_envs}), then {each:,.4g} update{'s' * (each != 1)}"
-        f"{'' if batch is None else f' of {_n(batch)} transitions'}",
-    )
-    found.add("updates_per_iteration", each)
+    of = "" if batch is None else f" of {batch:,} transitions"
+    _add_rounds(found, rounds, num_envs, each, of)
     if batch is not None:
         ratio = cadence.gradient_steps * batch / cadence.train_freq
         found.add("samples_trained_per_sample_collected", ratio, f"replay ratio: {ratio:.4g}")
     _add_run(found, rounds, replay.updates)
     start = int(replay.at[0]) if replay.at.size else None
-    when = "never" if start is None else f"at step {_n(start)}"
+    when = "never" if start is None else f"at step {start:,}"
     found.add("first_update_at", start, f"learning starts: {when}")
     _add_exploration(found, config)
     if "target_update_interval" in agent:
-        syncs = replay.syncs(agent["target_update_interval"])
-        tau = agent.get("tau", 1)
+        syncs, tau = replay.syncs(agent["target_update_interval"]), agent.get("tau", 1)
         share = "" if tau == 1 else f", each takes over {tau:g} of the weights"
-        found.add("target_syncs", syncs, f"copies into the target network: {_n(syncs)}{share}")
+        found.add("target_syncs", syncs, f"copies into the target network: {syncs:,}{share}")
     _check_replay(found, config, replay)
 
 
@@ -186,7 +176,7 @@ def _add_exploration(found: Report, config: Mapping[str, Any]) -> None:
     elif "exploration_fraction" in agent:
         end = round(agent["exploration_fraction"] * config["total_timesteps"])
         first, last = agent["exploration_initial_eps"], agent["exploration_final_eps"]
-        line = f"epsilon: {first:.2g} to {last:.2g} by step {_n(end)}"
+        line = f"epsilon: {first:.2g} to {last:.2g} by step {end:,}"
         found.add("exploration_ends_at", end, line)
         if last > first:
             found.warnings.append(
@@ -221,10 +211,10 @@ def _add_visits(found: Report, config: Mapping[str, Any], rounds: Rounds) -> Non
     evaluation, checkpoint = config["evaluation"], config["checkpoint"]
     count = rounds.crossings(evaluation["interval"])
     episodes = count * evaluation["episodes"]
-    found.add("evaluations", count, f"evaluations: {_n(count)} ({_n(episodes)} episodes)")
+    found.add("evaluations", count, f"evaluations: {count:,} ({episodes:,} episodes)")
     saved = max(1, rounds.crossings(checkpoint["interval"]))
     kept = saved if checkpoint["keep"] is None else min(saved, checkpoint["keep"])
-    found.add("checkpoints", saved, f"checkpoints: {_n(saved)} written, {_n(kept)} kept")
+    found.add("checkpoints", saved, f"checkpoints: {saved:,} written, {kept:,} kept")
     found.add("checkpoints_kept", kept)
     if evaluation["stop_at"] is not None and not count:
         found.warnings.append(
@@ -278,11 +268,3 @@ def _measured(spec: Mapping[str, Any], records: Any) -> int:
     executor = NumpyExecutor()
     executor.build(registry.make(spec), {"records": records}, apis=["insert"])
     return executor.nbytes()
-
-
-def _ceil(a: int, b: int) -> int:
-    return -(-a // b)
-
-
-def _n(value: int) -> str:
-    return f"{value:,}"

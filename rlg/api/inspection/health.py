@@ -15,7 +15,7 @@ from typing import Literal
 
 import psutil
 
-from rlg.api.inspection.installed import Extra, extras, version_of
+from rlg.api.inspection.installed import extras, version_of
 from rlg.errors import DISTRIBUTION, pip_install
 
 State = Literal["ok", "warning", "missing", "broken"]
@@ -63,14 +63,26 @@ class Check:
         return self.is_required and self.state in ("missing", "broken")
 
 
-def quick_checks(folder: Path | None = None) -> Iterator[Check]:
+def quick_checks() -> Iterator[Check]:
     """What can be seen without computing anything."""
     yield from _versions()
-    yield _cores()
-    yield from _threads()
-    yield _memory()
-    yield _disk(folder or Path.cwd())
-    yield from (_extra(extra) for extra in extras())
+    usable, present = len(os.sched_getaffinity(0)), os.cpu_count() or 1
+    line = f"{usable} cores" + ("" if usable == present else f" of {present} may be used")
+    yield Check("processor", "ok", line)
+    yield _threads(usable)
+    memory, disk = psutil.virtual_memory(), shutil.disk_usage(Path.cwd()).free
+    line = f"{memory.available / GIGA:.1f} of {memory.total / GIGA:.1f} GB free"
+    advice = "a framework and its memory take 1 to 2 GB"
+    yield _room("memory", memory.available, line, advice)
+    line = f"{disk / GIGA:.1f} GB free in the working folder"
+    advice = "checkpoints hold the replay data; choose another hydra.run.dir"
+    yield _room("disk", disk, line, advice)
+    for extra in extras():
+        name, missing = f"{DISTRIBUTION}[{extra.name}]", ", ".join(extra.missing)
+        if missing:
+            yield Check(name, "missing", f"not installed: {missing}", pip_install(extra.name))
+        else:
+            yield Check(name, "ok", ", ".join(extra.present))
 
 
 def probe_checks(names: Sequence[str], limit: float = LIMIT) -> Iterator[Check]:
@@ -130,46 +142,17 @@ def _versions() -> Iterator[Check]:
     yield Check("packages", "ok", ", ".join(f"{p} {v}" for p, v in known.items() if v))
 
 
-def _cores() -> Check:
-    usable, present = len(os.sched_getaffinity(0)), os.cpu_count() or 1
-    line = f"{usable} cores" + ("" if usable == present else f" of {present} may be used")
-    return Check("processor", "ok", line)
-
-
-def _threads() -> Iterator[Check]:
-    cores = len(os.sched_getaffinity(0))
+def _threads(cores: int) -> Check:
     given = {name: os.environ[name] for name in THREADS if name in os.environ}
     line = ", ".join(f"{name}={value}" for name, value in given.items())
     over = [name for name, value in given.items() if value.isdigit() and int(value) > cores]
-    if over:
-        yield Check(
-            "threads",
-            "warning",
-            f"{line}: more than {cores} cores, which makes everything slower",
-            f"export {' '.join(f'{name}={cores}' for name in over)}",
-        )
-        return
-    yield Check("threads", "ok", line or "no variable is set; runs use backend.threads (1)")
+    if not over:
+        return Check("threads", "ok", line or "no variable is set; runs use backend.threads (1)")
+    line += f": more than {cores} cores, which makes everything slower"
+    advice = f"export {' '.join(f'{name}={cores}' for name in over)}"
+    return Check("threads", "warning", line, advice)
 
 
-def _memory() -> Check:
-    memory = psutil.virtual_memory()
-    line = f"{memory.available / GIGA:.1f} of {memory.total / GIGA:.1f} GB free"
-    is_short = memory.available < 2 * GIGA
-    advice = "a framework and its memory take 1 to 2 GB" if is_short else ""
-    return Check("memory", "warning" if is_short else "ok", line, advice)
-
-
-def _disk(folder: Path) -> Check:
-    free = shutil.disk_usage(folder).free
+def _room(name: str, free: int, line: str, advice: str) -> Check:
     is_short = free < 2 * GIGA
-    line = f"{free / GIGA:.1f} GB free in the working folder"
-    advice = "checkpoints hold the replay data; choose another hydra.run.dir" if is_short else ""
-    return Check("disk", "warning" if is_short else "ok", line, advice)
-
-
-def _extra(extra: Extra) -> Check:
-    if not extra.missing:
-        return Check(f"{DISTRIBUTION}[{extra.name}]", "ok", ", ".join(extra.present))
-    line = f"not installed: {', '.join(extra.missing)}"
-    return Check(f"{DISTRIBUTION}[{extra.name}]", "missing", line, pip_install(extra.name))
+    return Check(name, "warning" if is_short else "ok", line, advice if is_short else "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, metadata, requires, version
 
@@ -29,32 +30,22 @@ def version_of(package: str) -> str | None:
 
 def extras(package: str = DISTRIBUTION) -> list[Extra]:
     """Every extra, with what of it is installed."""
-    names = metadata(package).get_all("Provides-Extra") or []
-    return [_extra(package, name) for name in names]
-
-
-def _extra(package: str, name: str) -> Extra:
-    wanted = _needed(package, name)
-    versions = {other: version_of(other) for other in wanted}
-    present = tuple(f"{other} {found}" for other, found in versions.items() if found)
-    return Extra(name, present, tuple(other for other, found in versions.items() if not found))
+    found = []
+    for name in metadata(package).get_all("Provides-Extra") or []:
+        versions = {other: version_of(other) for other in _needed(package, name)}
+        present = tuple(f"{other} {version}" for other, version in versions.items() if version)
+        missing = tuple(other for other, version in versions.items() if not version)
+        found.append(Extra(name, present, missing))
+    return found
 
 
 def _needed(package: str, extra: str) -> list[str]:
     """The packages that an extra brings; those that another package's extra brings as well."""
     found: list[str] = []
-    try:
-        lines = requires(package) or []
-    except PackageNotFoundError:
-        return found
-    for line in lines:
-        requirement = Requirement(line)
-        marker = requirement.marker
-        is_of_extra = marker is not None and marker.evaluate({"extra": extra})
-        if not is_of_extra or (marker is not None and marker.evaluate({"extra": ""})):
-            continue
-        inner = [
-            name for part in sorted(requirement.extras) for name in _needed(requirement.name, part)
-        ]
-        found += inner or [requirement.name]
+    with suppress(PackageNotFoundError):
+        for requirement in map(Requirement, requires(package) or []):
+            marker = requirement.marker
+            if marker and marker.evaluate({"extra": extra}) > marker.evaluate({"extra": ""}):
+                parts, name = sorted(requirement.extras), requirement.name
+                found += [inner for part in parts for inner in _needed(name, part)] or [name]
     return list(dict.fromkeys(found))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, redirect_stderr
+from contextlib import AbstractContextManager, contextmanager, redirect_stderr, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -27,6 +26,7 @@ from rlg.display.readable import short
 from rlg.errors import CheckpointError, SpecError
 from rlg.tracking.checkpoints.store import BrokenCheckpointError, CheckpointStore
 from rlg.tracking.folder import RunFolder
+from rlg.tracking.meta import timestamp
 from rlg.tracking.sweeps.files import Job, digest_of, seconds_between
 from rlg.tracking.sweeps.rows import DONE, MISSING, RUNNING, config_of, state_of
 
@@ -39,7 +39,6 @@ class FolderTakenError(SpecError):
 class AlreadyDone:
     """A job that was done before."""
 
-    job: Job
     folder: Path
     reward: float | None
 
@@ -85,12 +84,9 @@ class Jobs:
             with explained(self.line):
                 content = resolved(config)
             job = replace(job, hash=digest_of(content, sweep))
-            command = command_of(self.line, overrides)
             with self.reporter.loading(content):
                 started = partial(self.reporter.started, job.name)
-                outcome = run_job(
-                    job, folder, content, command, as_test=self.line.as_test, on_start=started
-                )
+                outcome = run_job(job, folder, content, self.line, started)
         except Exception as error:  # noqa: BLE001 a job fails alone
             if not isinstance(error, FolderTakenError):
                 if Job.read(folder) is None:
@@ -124,32 +120,26 @@ class Jobs:
 
 
 def run_job(
-    job: Job,
-    folder: Path,
-    config: Mapping[str, Any],
-    command: list[str],
-    *,
-    as_test: bool = False,
-    on_start: OnStart | None = None,
+    job: Job, folder: Path, config: Mapping[str, Any], line: CommandLine, on_start: OnStart
 ) -> Outcome | AlreadyDone:
     """Runs, resumes or skips a job, as an earlier sweep left it."""
     state, status = state_of(folder)
     job = _recorded(job, folder, state, status)
     if state == DONE:
-        return _already_done(job, folder)
+        job.write(folder)
+        return _already_done(folder)
     started = time.monotonic()
-    job = job.began()
-    job.write(folder)
+    replace(job, attempt=timestamp()).write(folder)
     try:
         if state != MISSING:
-            known = set(config.get("plugins") or ())
-            outcome = _resumed(job, folder, as_test, known)
+            outcome = _resumed(folder, line.as_test, set(config.get("plugins") or ()))
             if outcome is not None:
                 return outcome
             RunFolder(folder).clear()
-        return train(config, folder, command=command, as_test=as_test, on_start=on_start)
+        command = command_of(line, job.overrides)
+        return train(config, folder, command, as_test=line.as_test, on_start=on_start)
     finally:
-        job.ended(time.monotonic() - started).write(folder)
+        replace(job, seconds=job.seconds + time.monotonic() - started).write(folder)
 
 
 def _recorded(job: Job, folder: Path, state: str, status: Any) -> Job:
@@ -181,20 +171,17 @@ def _recorded(job: Job, folder: Path, state: str, status: Any) -> Job:
     return replace(job, seconds=seconds)
 
 
-def _already_done(job: Job, folder: Path) -> AlreadyDone:
-    job.write(folder)
+def _already_done(folder: Path) -> AlreadyDone:
     last = RunFolder(folder).status.last_evaluation
-    return AlreadyDone(job, folder, None if last is None else float(last["mean_reward"]))
+    return AlreadyDone(folder, None if last is None else float(last["mean_reward"]))
 
 
-def _resumed(
-    job: Job, folder: Path, as_test: bool, plugins: set[str]
-) -> Outcome | AlreadyDone | None:
+def _resumed(folder: Path, as_test: bool, plugins: set[str]) -> Outcome | AlreadyDone | None:
     """The rest of the run from its newest intact checkpoint; None if it has none."""
     run = RunFolder(folder)
     newest = None
     if run.checkpoints.is_dir():
-        with contextlib.suppress(CheckpointError):
+        with suppress(CheckpointError):
             newest = CheckpointStore(run.checkpoints, read_only=True).latest()
     if newest is None:
         return None
@@ -203,7 +190,7 @@ def _resumed(
     if newest >= int(config.get("total_timesteps", 2**62)):
         with RunFolder.open(folder) as opened:
             opened.finish("done", exit_code=0)
-        return _already_done(job, folder)
+        return _already_done(folder)
     try:
         is_typed = set(config.get("plugins") or ()) <= plugins
         return resume(folder, as_test=as_test, trust_plugins=is_typed)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra._internal.hydra import Hydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -41,7 +41,10 @@ def write_plan(hydra: Hydra, config: DictConfig, folder: Path, line: CommandLine
         jobs=tuple(_jobs(hydra, config, folder, line)) if is_basic else (),
     )
     if (folder / SWEEP).exists():
-        plan = plan.joined(Plan.read(folder), lambda job: _has_results(folder / job.folder))
+        without = (MISSING, FAILED)  # results
+        plan = plan.joined(
+            Plan.read(folder), lambda job: state_of(folder / job.folder)[0] not in without
+        )
     plan.write(folder)
 
 
@@ -61,30 +64,21 @@ def _jobs(hydra: Hydra, config: DictConfig, folder: Path, line: CommandLine) -> 
     params = config.hydra.sweeper.get("params") or {}
     before = HydraConfig.instance().cfg
     try:
-        batches = _product([*(f"{k}={v}" for k, v in params.items()), *task_overrides(config)])
-        for number, overrides in enumerate(batches):
-            composed = hydra.config_loader.load_sweep_config(config, list(overrides))
+        words = [*(f"{key}={value}" for key, value in params.items()), *task_overrides(config)]
+        parsed = OverridesParser.create().parse_overrides(words)
+        (batch,) = BasicSweeper.split_arguments(parsed, max_batch_size=None)
+        for number, overrides in enumerate(batch):
+            composed = hydra.config_loader.load_sweep_config(config, overrides)
             with open_dict(composed):
                 composed.hydra.job.id = composed.hydra.job.num = number
             HydraConfig.instance().set_config(composed)
             values = swept_values(config.hydra, line, overrides)
             subdir = str(composed.hydra.sweep.subdir)
-            yield Job(number, subdir, values, overrides, _digest(composed, folder))
+            yield Job(number, subdir, values, tuple(overrides), _digest(composed, folder))
     except (HydraException, OmegaConfBaseException):
         return
     finally:
         HydraConfig.instance().cfg = before
-
-
-def _product(overrides: Sequence[str]) -> list[tuple[str, ...]]:
-    choices: dict[str, list[str]] = {}
-    for override in OverridesParser.create().parse_overrides(list(overrides)):
-        key = override.get_key_element()
-        if override.is_discrete_sweep():
-            choices[key] = [f"{key}={value}" for value in override.sweep_string_iterator()]
-        else:
-            choices[key] = [f"{key}={override.get_value_element_as_str()}"]
-    return list(itertools.product(*choices.values()))
 
 
 def _digest(config: DictConfig, folder: Path) -> str | None:
@@ -105,7 +99,3 @@ def _check_intervals(line: CommandLine) -> None:
                 f"{override.input_line}: an interval is for a search. Add hydra/sweeper=optuna, or "
                 "give values with commas."
             )
-
-
-def _has_results(folder: Path) -> bool:
-    return state_of(folder)[0] not in (MISSING, FAILED)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 
 from hydra.types import RunMode
@@ -29,28 +28,35 @@ def run_sweep(line: CommandLine, reporter: Reporter) -> tuple[Path, bool]:
     """Runs what the folder doesn't hold yet; returns the folder, and whether it was interrupted."""
     offer_optuna()
     overrides = [*line.overrides, "hydra.mode=MULTIRUN"]
+    is_named = any(word.startswith(f"{DIR}=") for word in line.overrides)
     was_interrupted = False
-    with open_hydra(line.config_dir) as hydra:
+    with ExitStack() as stack:
+        hydra = stack.enter_context(open_hydra(line.config_dir))
         with explained(line):
             config = hydra.compose_config(line.config_name, overrides, RunMode.MULTIRUN)
             check_optuna(str(config.hydra.sweeper._target_))
             if not line.is_typed:
                 _refuse_code(config, line)
-        with _sweep_folder(config, line) as (folder, stopping):
-            write_plan(hydra, config, folder, line)
-            overrides.append(f"{DIR}={quoted(folder)}")  # composed again, at another second
-            try:
-                with explained(line):
-                    hydra.multirun(line.config_name, Jobs(line, reporter), overrides)
-            except KeyboardInterrupt:
-                was_interrupted = True
-            except Exception as error:
-                # A process of jobs that died, or a sweeper without a single result.
-                if not _has_begun(folder):
-                    raise
-                if not stopping.requested:
-                    reporter.failed("", error)
-            return folder, was_interrupted or stopping.requested
+        place = Path(str(config.hydra.sweep.dir))
+        folder = stack.enter_context(new_folder(place, is_named=is_named, key=DIR))
+        stack.callback(FolderLock(folder).release)
+        in_processes = not str(config.hydra.launcher._target_).endswith("BasicLauncher")
+        stopping = stack.enter_context(Stopping(folder, in_processes=in_processes))
+        write_plan(hydra, config, folder, line)
+        overrides.append(f"{DIR}={quoted(folder)}")  # composed again, at another second
+        try:
+            with explained(line):
+                hydra.multirun(line.config_name, Jobs(line, reporter), overrides)
+        except KeyboardInterrupt:
+            was_interrupted = True
+        except Exception as error:
+            # A process of jobs that died, or a sweeper without a single result.
+            rows = read_sweep(folder).rows
+            if not any(row.steps or row.state in (DONE, FAILED) for row in rows):
+                raise
+            if not stopping.requested:
+                reporter.failed("", error)
+        return folder, was_interrupted or stopping.requested
 
 
 def line_of(
@@ -94,23 +100,3 @@ def quoted(path: Path) -> str:
     """As a value of Hydra's grammar, where commas and blanks mean something."""
     text = str(path).replace("\\", "\\\\").replace("'", "\\'")
     return f"'{text}'"
-
-
-@contextmanager
-def _sweep_folder(config: DictConfig, line: CommandLine) -> Iterator[tuple[Path, Stopping]]:
-    """The sweep's folder, locked; signals end the sweep in order."""
-    is_named = any(word.startswith(f"{DIR}=") for word in line.overrides)
-    in_processes = not str(config.hydra.launcher._target_).endswith("BasicLauncher")
-    with new_folder(Path(str(config.hydra.sweep.dir)), is_named=is_named, key=DIR) as folder:
-        lock = FolderLock(folder)
-        stopping = Stopping()
-        try:
-            stopping.watch(folder, in_processes=in_processes)
-            yield folder, stopping
-        finally:
-            stopping.close()
-            lock.release()
-
-
-def _has_begun(folder: Path) -> bool:
-    return any(row.steps or row.state in (DONE, FAILED) for row in read_sweep(folder).rows)

@@ -20,8 +20,11 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from types import FrameType
-from typing import Any, TextIO
+from typing import Any, Self, TextIO
 
+import psutil
+
+from rlg.api.inspection.health import THREADS
 from rlg.api.phases import INTERRUPTED
 from rlg.tracking import lock
 from rlg.tracking.sweeps.files import STOP, job_folders
@@ -34,30 +37,25 @@ _PR_SET_PDEATHSIG = 1
 
 
 class Stopping:
-    """The sweep's side."""
+    """The sweep's side: while entered, signals end the sweep in order."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path, *, in_processes: bool) -> None:
         self.requested = False
-        self._folder: Path | None = None
-        self._in_processes = False
+        self._folder, self._in_processes = folder, in_processes
         self._closed = threading.Event()
         self._before: dict[int, Any] = {}
 
-    def watch(self, folder: Path, *, in_processes: bool) -> None:
-        """From now on signals end the sweep in order."""
-        self._folder, self._in_processes = folder, in_processes
-        (folder / STOP).unlink(missing_ok=True)
+    def __enter__(self) -> Self:
+        (self._folder / STOP).unlink(missing_ok=True)
         if threading.current_thread() is threading.main_thread():
-            for number in SIGNALS:
-                self._before[number] = signal.signal(number, self._note)
+            self._before = {number: signal.signal(number, self._note) for number in SIGNALS}
+        return self
 
-    def close(self) -> None:
+    def __exit__(self, *error: object) -> None:
         self._closed.set()
         for number, handler in self._before.items():
             signal.signal(number, handler)
-        self._before.clear()
-        if self._folder is not None:
-            (self._folder / STOP).unlink(missing_ok=True)
+        (self._folder / STOP).unlink(missing_ok=True)
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         if self.requested or not self._in_processes:
@@ -69,17 +67,15 @@ class Stopping:
 
     def _tell(self) -> None:
         """Asks every job that runs, once, and those that were just about to start."""
-        if self._folder is None:
-            return
         (self._folder / STOP).touch()
         told: set[int] = set()
         while not self._closed.wait(PAUSE):
-            for folder in job_folders(self._folder):
-                pid = lock.owner(folder)
-                if pid is not None and pid not in told and pid in _children():
-                    told.add(pid)
-                    with contextlib.suppress(ProcessLookupError):
-                        os.kill(pid, signal.SIGTERM)
+            owners = {lock.owner(folder) for folder in job_folders(self._folder)}
+            children = {child.pid for child in psutil.Process().children()}
+            for pid in children & owners - told:
+                told.add(pid)
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGTERM)
 
 
 class Worker:
@@ -153,14 +149,5 @@ def share_threads(jobs: int) -> None:
     """Limits the frameworks that this process loads next to its share of the cores."""
     cores = len(os.sched_getaffinity(0))
     workers = jobs if jobs > 0 else max(1, cores + 1 + jobs)
-    share = str(max(1, cores // workers))
-    for name in ("OMP", "OPENBLAS", "MKL", "NUMBA", "TF_INTRAOP", "TF_INTEROP"):
-        tf, _, kind = name.partition("_")
-        key = f"TF_NUM_{kind}_THREADS" if kind else f"{tf}_NUM_THREADS"
-        os.environ.setdefault(key, share)
-
-
-def _children() -> set[int]:
-    import psutil
-
-    return {child.pid for child in psutil.Process().children()}
+    for name in THREADS:
+        os.environ.setdefault(name, str(max(1, cores // workers)))

@@ -42,12 +42,6 @@ class Job:
         """For messages: `job 3 (seed=1)`."""
         return f"job {self.number} ({' '.join(self.values or self.overrides)})"
 
-    def began(self) -> Job:
-        return replace(self, attempt=timestamp())
-
-    def ended(self, seconds: float) -> Job:
-        return replace(self, seconds=self.seconds + seconds, attempt=None)
-
     def write(self, folder: Path) -> None:
         write_atomically(folder / JOB, json.dumps(asdict(self), indent=1) + "\n")
 
@@ -61,11 +55,8 @@ class Job:
 
     @classmethod
     def of(cls, content: Mapping[str, Any]) -> Job:
-        known = {field.name for field in fields(cls)} & set(content)
-        values = {name: content[name] for name in known}
-        for name in ("values", "overrides"):
-            values[name] = tuple(values.get(name, ()))
-        return cls(**values)
+        lists = {name: tuple(content.get(name, ())) for name in ("values", "overrides")}
+        return cls(**_known(cls, content) | lists)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,39 +85,29 @@ class Plan:
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
             jobs = tuple(Job.of(job) for job in content["jobs"])
-            known = {field.name for field in fields(cls)} & set(content)
-            return cls(
-                **{
-                    **{name: content[name] for name in known},
-                    "words": tuple(content["words"]),
-                    "jobs": jobs,
-                }
-            )
+            lists = {"words": tuple(content["words"]), "jobs": jobs}
+            return cls(**_known(cls, content) | lists)
         except (OSError, ValueError, TypeError, LookupError) as error:
             raise TrackingError(
                 f"{path}: no readable record of a sweep ({error}). Start the sweep again: "
                 "rlg train -m ..."
             ) from None
 
-    def job(self, number: int) -> Job | None:
-        return next((job for job in self.jobs if job.number == number), None)
-
     def joined(self, earlier: Plan, has_results: Callable[[Job], bool]) -> Plan:
         """This plan in the folder of an earlier one; an error where a number has changed hands.
 
         A job without results may be configured differently: a mistake was fixed.
         """
+        rest = {job.number: job for job in earlier.jobs}
         for job in self.jobs:
-            other = earlier.job(job.number)
-            if other is None or (other.hash, other.folder) == (job.hash, job.folder):
+            other = rest.pop(job.number, job)
+            if (other.hash, other.folder) == (job.hash, job.folder):
                 continue
             if other.values != job.values or has_results(other):
                 raise SpecError(_conflict(other, job))
-        numbers = {job.number for job in self.jobs}
-        rest = tuple(job for job in earlier.jobs if job.number not in numbers)
         # Fewer jobs than before: the next resume is still for all of them.
         base = earlier if rest else self
-        jobs = sorted((*self.jobs, *rest), key=lambda job: job.number)
+        jobs = sorted((*self.jobs, *rest.values()), key=lambda job: job.number)
         return replace(base, jobs=tuple(jobs), started=earlier.started)
 
 
@@ -166,6 +147,11 @@ def is_running(sweep: Path) -> bool:
 def seconds_between(first: str, last: str) -> float:
     """Of two time stamps."""
     return (datetime.fromisoformat(last) - datetime.fromisoformat(first)).total_seconds()
+
+
+def _known(cls: type[Job | Plan], content: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that this version has; others may have more."""
+    return {field.name: content[field.name] for field in fields(cls) if field.name in content}
 
 
 def _conflict(other: Job, job: Job) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -63,13 +63,17 @@ class Group:
     count: int  # of all its jobs
 
     @property
-    def mean(self) -> float:
-        return statistics.fmean(self.rewards)
+    def done(self) -> int:
+        return len(self.rewards)
+
+    @property
+    def mean(self) -> float | None:
+        return statistics.fmean(self.rewards) if self.rewards else None
 
     @property
     def std(self) -> float | None:
         """Of a sample; none of a single run."""
-        return statistics.stdev(self.rewards) if len(self.rewards) > 1 else None
+        return statistics.stdev(self.rewards) if self.done > 1 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +112,19 @@ def read_sweep(folder: Path) -> Sweep:
     running = is_running(folder)
     jobs = {} if plan is None else {folder / job.folder: job for job in plan.jobs}
     for path in folders:
-        jobs[path] = Job.read(path) or jobs.get(path) or _unrecorded(path, len(jobs))
+        number = int(path.name) if path.name.isdecimal() else len(jobs)
+        jobs[path] = Job.read(path) or jobs.get(path) or Job(number, path.name)
     if any(not job.values for job in jobs.values()):
         jobs = _compared(jobs)
     rows = [_row(job, path, running) for path, job in jobs.items()]
-    down = plan is not None and plan.direction == "minimize"
-    return Sweep(folder, tuple(_sorted(rows, down)), running, plan, tuple(_groups(rows, down)))
+    sign = 1 if plan is not None and plan.direction == "minimize" else -1
+
+    def order(value: float | None, number: int = 0) -> tuple[bool, float, int]:
+        return (value is None, 0.0 if value is None else sign * value, number)
+
+    rows.sort(key=lambda row: order(row.objective, row.job.number))
+    groups = sorted(_groups(rows), key=lambda group: order(group.mean))
+    return Sweep(folder, tuple(rows), running, plan, tuple(groups))
 
 
 def state_of(folder: Path) -> tuple[str, Status | None]:
@@ -156,40 +167,23 @@ def _seconds(job: Job, status: Status) -> float | None:
     return job.seconds + max(0.0, seconds_between(first, status.updated)) if first else None
 
 
-def _sorted(rows: Iterable[Row], down: bool) -> list[Row]:
-    def order(row: Row) -> tuple[bool, float, int]:
-        value = row.objective
-        sign = 1 if down else -1
-        return (value is None, 0.0 if value is None else sign * value, row.job.number)
-
-    return sorted(rows, key=order)
-
-
-def _groups(rows: Sequence[Row], down: bool) -> list[Group]:
-    """Where seeds were swept; the best mean first."""
+def _groups(rows: Sequence[Row]) -> list[Group]:
+    """Jobs whose seeds were swept."""
     found: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
         values = tuple(word for word in row.job.values if not word.startswith("seed="))
-        found.setdefault(values, []).append(row)
-    groups = [
+        if values != row.job.values:
+            found.setdefault(values, []).append(row)
+    return [
         Group(values, tuple(r.objective for r in members if r.objective is not None), len(members))
         for values, members in found.items()
-        if any(word.startswith("seed=") for row in members for word in row.job.values)
     ]
-    sign = 1 if down else -1
-    return sorted(groups, key=lambda g: (not g.rewards, sign * g.mean if g.rewards else 0.0))
-
-
-def _unrecorded(path: Path, count: int) -> Job:
-    number = int(path.name) if path.name.isdecimal() else count
-    return Job(number, path.name)
 
 
 def _compared(jobs: Mapping[Path, Job]) -> dict[Path, Job]:
     """Jobs of an unknown origin: what differs between their configurations is their values."""
     configs = {path: flat(config_of(path)) for path in jobs}
-    known = [config for config in configs.values() if config]
-    keys = differing(known)
+    keys = differing([config for config in configs.values() if config])
     found = {}
     for path, job in jobs.items():
         values = tuple(f"{key}={configs[path][key]}" for key in keys if key in configs[path])

@@ -8,7 +8,7 @@ component, plain (`units=[8]`) or with its kind as in `rlg train` (`network.unit
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,20 +17,20 @@ from rlg.api.config.components import component_arguments
 from rlg.api.config.environments import check_env
 from rlg.api.config.plugins import load_plugins
 from rlg.api.config.signatures import MISSING, Argument, check_keys, checked, converted
-from rlg.cli.component.names import ANY_KIND, Named, find
-from rlg.cli.component.spaces import check_size, fitting, given_spaces
 from rlg.errors import RLGError, SpecError
 from rlg.graph import registry
+from rlg.graph.limits import NonNegativeFloat, NonNegativeInt, PositiveInt
+from rlg.testing.asked.names import ANY_KIND, Named, find
+from rlg.testing.asked.spaces import check_size, fitting, given_spaces
 from rlg.testing.check.environment import spaces_of_actions, spaces_of_env
 from rlg.testing.goldens import GOLDENS, Golden
 
 SETTINGS = {
-    "seed": Argument(int, 0),
-    "batch": Argument(int, 5),
-    "time": Argument(int, 4),
-    "tolerance": Argument(float, 1e-5),
+    "seed": Argument(NonNegativeInt, 0),
+    "batch": Argument(PositiveInt, 5),
+    "time": Argument(PositiveInt, 4),
+    "tolerance": Argument(NonNegativeFloat, 1e-5),
 }
-_SECTIONS = ("spaces", "statics")
 _SUBJECT, _CHECK = "subject", "check"  # where both stand in what Hydra composes
 
 
@@ -39,8 +39,8 @@ class Question:
     """What is to be checked, and how."""
 
     golden: Golden
-    statics: dict[str, Any] = field(default_factory=dict)
-    settings: dict[str, Any] = field(default_factory=dict)
+    statics: dict[str, Any]
+    settings: dict[str, Any]
 
 
 def settings_of(words: Sequence[str]) -> dict[str, Any]:
@@ -50,7 +50,7 @@ def settings_of(words: Sequence[str]) -> dict[str, Any]:
         raise SpecError(
             f"{wrong[0]}: with --all it has no meaning. Settings: {', '.join(SETTINGS)}, plugins."
         )
-    return _checked_settings(_compose([_setting(word) for word in words], None))
+    return _settings(_composed([_setting(word) for word in words], None))
 
 
 def question_of(words: Sequence[str], folder: Path | None) -> Question:
@@ -62,39 +62,46 @@ def question_of(words: Sequence[str], folder: Path | None) -> Question:
             "rlg test-component dense units=4, or --all."
         )
     settings = [_setting(word) for word in words if _is_setting(word)]
-    _load_plugins(settings, folder)
+    plugins = [word for word in settings if _head(word) == "plugins"]
+    if plugins:  # they bring names, which are looked up next
+        _composed(plugins, folder)
     named = find(subjects[0], folder)
     start = f"+{named.kind}@{_SUBJECT}={named.name}"
     if not named.is_file:
         start = f"++{_SUBJECT}.type={named.name}"
-    config = _compose([start, *settings], folder, _arguments(subjects[1:], named))
-    return _question(named, config, has_env=any(_head(word) == "env" for word in words))
+    config = _composed([start, *settings], folder, _arguments(subjects[1:], named))
+    has_env = any(_head(word) == "env" for word in words)
+    golden = _golden(named, config, check_env(config["env"]) if has_env else None)
+    return Question(golden, dict(config[_CHECK].get("statics", {})), _settings(config))
 
 
-def _question(named: Named, config: Mapping[str, Any], has_env: bool) -> Question:
-    given, asked = config[_SUBJECT], config.get(_CHECK, {})
+def registered_without_default() -> list[str]:
+    """Components, of plugins, that have no default spaces."""
+    known = {golden.spec["type"] for golden in GOLDENS}
+    return [name for name in registry.names() if name not in known]
+
+
+def _golden(named: Named, config: Mapping[str, Any], env: Any) -> Golden:
+    """The component with its arguments and the spaces of its inputs."""
+    given, spaces = config[_SUBJECT], config[_CHECK].get("spaces", {})
     where = named.name if named.kind == ANY_KIND else named.kind
     if not isinstance(given, Mapping) or not isinstance(given.get("type"), str):
         raise SpecError(f"{named.word}: its file has no `type`, so it is not a component.")
     kind = given["type"]
     golden = next((g for g in GOLDENS if g.spec["type"] == kind), Golden(kind, {"type": kind}))
-    spec, env = _spec(given, golden, named.is_file), None
-    if has_env:
-        env = check_env(config["env"])
-        if "action_space" in component_arguments(kind) and "action_space" not in given:
-            spec["action_space"] = env[2].to_spec()
+    spec = _spec(given, golden, named.is_file)
+    takes_actions = "action_space" in component_arguments(kind)
+    if env is not None and takes_actions and "action_space" not in given:
+        spec["action_space"] = env[2].to_spec()
     made = replace(golden, name=named.name, spec=_checked_spec(spec, where))
-    component = made.make()
+    component, defaults = made.make(), golden.spaces
     if env is not None:
-        made = replace(made, spaces=spaces_of_env(env[1], env[2], golden.spaces))
+        defaults = spaces_of_env(env[1], env[2], golden.spaces)
     elif "action_space" in given:
-        made = replace(made, spaces=spaces_of_actions(component.action_space, golden.spaces))
-    spaces = asked.get("spaces", {})
-    made = replace(made, spaces=given_spaces(component, made.spaces, spaces))
+        defaults = spaces_of_actions(component.action_space, golden.spaces)
+    made = replace(made, spaces=given_spaces(component, defaults, spaces))
     check_size(made)
-    if not spaces and env is None:
-        made = fitting(made, golden)
-    return Question(made, dict(asked.get("statics", {})), _checked_settings(config))
+    return made if spaces or env is not None else fitting(made, golden)
 
 
 def _spec(given: Mapping[str, Any], golden: Golden, is_file: bool) -> dict[str, Any]:
@@ -108,22 +115,6 @@ def _spec(given: Mapping[str, Any], golden: Golden, is_file: bool) -> dict[str, 
     return merged
 
 
-def _checked_spec(spec: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """With converted values; specs inside are left to the constructors, which complete them."""
-    kind, words = spec["type"], {key: value for key, value in spec.items() if key != "type"}
-    arguments = component_arguments(kind)
-    of = f"{where} (type {kind})"
-    check_keys(words, [*arguments, *OF_ANY], where, of)
-    own = {key: value for key, value in words.items() if key in arguments}
-    rest = {key: value for key, value in words.items() if key not in arguments}
-    result = {"type": kind, **checked(own, arguments, where, of), **rest}
-    try:
-        registry.make(result)
-    except RLGError as error:
-        raise SpecError(f"{where}: {error}") from error
-    return result
-
-
 def _merged(base: Any, over: Any) -> Any:
     if not isinstance(base, Mapping) or not isinstance(over, Mapping):
         return over
@@ -132,55 +123,48 @@ def _merged(base: Any, over: Any) -> Any:
     return {**base, **{key: _merged(base.get(key), value) for key, value in over.items()}}
 
 
-def _checked_settings(config: Mapping[str, Any]) -> dict[str, Any]:
-    asked = config.get(_CHECK, {})
-    given = {key: asked[key] for key in SETTINGS if key in asked}
-    found = checked(given, SETTINGS, "", "test-component")
-    for name in ("batch", "time"):
-        if found[name] < 1:
-            raise SpecError(f"{name}: must be at least 1, got {found[name]}.")
-    if found["seed"] < 0 or not found["tolerance"] >= 0:
-        name = "seed" if found["seed"] < 0 else "tolerance"
-        raise SpecError(f"{name}: must be at least 0, got {found[name]}.")
-    return found
+def _checked_spec(spec: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """With converted values; specs inside are left to the constructors, which complete them."""
+    arguments, of = component_arguments(spec["type"]), f"{where} (type {spec['type']})"
+    check_keys([key for key in spec if key != "type"], [*arguments, *OF_ANY], where, of)
+    own = {key: value for key, value in spec.items() if key in arguments}
+    result = {**spec, **checked(own, arguments, where, of)}
+    try:
+        registry.make(result)
+    except RLGError as error:
+        raise SpecError(f"{where}: {error}") from error
+    return result
 
 
-def _load_plugins(settings: Sequence[str], folder: Path | None) -> None:
-    """Before names are looked up: a plugin brings them."""
-    words = [word for word in settings if _head(word) == "plugins"]
-    if words:
-        _compose(words, folder)
+def _settings(config: Mapping[str, Any]) -> dict[str, Any]:
+    given = {key: value for key, value in config[_CHECK].items() if key in SETTINGS}
+    return checked(given, SETTINGS, "", "test-component")
 
 
-def _compose(
+def _composed(
     overrides: Sequence[str], folder: Path | None, arguments: Sequence[str] = ()
 ) -> dict[str, Any]:
+    """What Hydra makes of the overrides, with arguments of the component set in it."""
     from hydra import compose
-    from hydra.errors import HydraException
-    from omegaconf import OmegaConf
-    from omegaconf.errors import OmegaConfBaseException
 
     from rlg.api.composing.command_line import CommandLine
-    from rlg.api.composing.errors import explain_composition, explain_resolution
+    from rlg.api.composing.compose import explained, resolved
     from rlg.api.composing.opening import open_hydra
 
     shown = [word.lstrip("+").removeprefix(f"{_CHECK}.") for word in (*overrides, *arguments)]
-    words = CommandLine(shown, config_dir=folder)
     try:
-        with open_hydra(folder):
-            config = compose("train", overrides=list(overrides))
-        _apply(arguments, config)
-        keys = [key for key in (_SUBJECT, _CHECK, "env", "plugins") if key in config]
-        found = {key: _plain(OmegaConf, config, key) for key in keys}
-    except OmegaConfBaseException as error:
-        raise SpecError(explain_resolution(error, words)) from error
-    except HydraException as error:
-        raise SpecError(explain_composition(error, words).replace(f"{_CHECK}.", "")) from error
+        with explained(CommandLine(shown, config_dir=folder)):
+            with open_hydra(folder):
+                config = compose("train", overrides=list(overrides))
+            _set(arguments, config)
+            found = {_CHECK: {}, **resolved(config)}
+    except SpecError as error:
+        raise SpecError(str(error).replace(f"{_CHECK}.", "")) from error
     load_plugins(converted(found["plugins"], list[str], "plugins"))
     return found
 
 
-def _apply(arguments: Sequence[str], config: Any) -> None:
+def _set(arguments: Sequence[str], config: Any) -> None:
     """Sets arguments of the component; a whole spec replaces what was there."""
     from hydra.core.override_parser.overrides_parser import OverridesParser
     from omegaconf import OmegaConf
@@ -194,18 +178,12 @@ def _apply(arguments: Sequence[str], config: Any) -> None:
         OmegaConf.update(config, key, value, merge=not is_whole, force_add=True)
 
 
-def _plain(omegaconf: Any, config: Any, key: str) -> Any:
-    value = config[key]
-    is_node = omegaconf.is_config(value)
-    return omegaconf.to_container(value, resolve=True) if is_node else value
-
-
 def _head(word: str) -> str:
     return word.lstrip("+~").partition("=")[0].partition(".")[0]
 
 
 def _is_setting(word: str) -> bool:
-    return "=" in word and _head(word) in (*SETTINGS, *_SECTIONS, "env", "plugins")
+    return "=" in word and _head(word) in (*SETTINGS, "spaces", "statics", "env", "plugins")
 
 
 def _setting(word: str) -> str:
@@ -222,9 +200,3 @@ def _arguments(words: Sequence[str], named: Named) -> list[str]:
                 "arguments."
             )
     return [word.lstrip("+").removeprefix(f"{named.kind}.") for word in words]
-
-
-def registered_without_default() -> list[str]:
-    """Components, of plugins, that have no default spaces."""
-    known = {golden.spec["type"] for golden in GOLDENS}
-    return [name for name in registry.names() if name not in known]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from rlg.cli.flags import AsJson, ConfigDir
 from rlg.errors import SpecError
 
 
@@ -21,8 +21,8 @@ def check(
     everything: Annotated[
         bool, typer.Option("--all", help="Every registered component, a line for each.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
-    config_dir: Annotated[Path | None, typer.Option(help="Your own YAML files.")] = None,
+    as_json: AsJson = False,
+    config_dir: ConfigDir = None,
 ) -> int:
     """Check one component on every backend: rlg test-component memory=prioritized.
 
@@ -40,25 +40,11 @@ def check(
     Exit code 1: something differs; 2: there is nothing to check.
     """
     names = _backends(backends)
-    if config_dir is not None and not config_dir.is_dir():
-        raise SpecError(f"--config-dir {config_dir}: there is no such folder.")
+    from rlg.cli.component_report import check_all, check_one
+
     if everything:
-        from rlg.cli.component.survey import check_all
-
         return check_all(words or [], names, as_json=as_json)
-    from rlg.cli.component.table import print_json, print_report
-    from rlg.cli.component.words import question_of
-    from rlg.cli.waiting import waiting
-    from rlg.testing.check import BACKENDS, check_component
-
-    question = question_of(words or [], config_dir)
-    checked = names or BACKENDS
-    with waiting(f"checking on {', '.join(checked)}..."):
-        report = check_component(
-            question.golden, checked, statics=question.statics, **question.settings
-        )
-    print_json(report.to_dict()) if as_json else print_report(report)
-    return 0 if report.passed else 1
+    return check_one(words or [], names, config_dir, as_json=as_json)
 
 
 def _backends(text: str | None) -> list[str] | None:

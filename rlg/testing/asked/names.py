@@ -5,11 +5,11 @@ Kinds of components are the folders that they live in, in the singular: memory, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from rlg.api.config.groups import groups
+from rlg.api.inspection.catalogue import singular
 from rlg.errors import SpecError
 from rlg.graph import registry
 from rlg.spelling import nearest, suggestion
@@ -32,27 +32,31 @@ class Named:
 
 def find(word: str, folder: Path | None) -> Named:
     """`memory=prioritized`, `component=dense` or `dense`: a file first, then the registry."""
-    kind, equals, name = word.partition("=")
-    if not equals:
-        return _by_name(word, folder)
-    if kind == ANY_KIND:
-        return _by_name(name, folder)
-    known = kinds(folder)
-    if kind not in known:
+    kind, _, name = word.rpartition("=")
+    is_any, known = kind in ("", ANY_KIND), kinds(folder)
+    if is_any and name in registry.names():
+        return Named(ANY_KIND, name, is_file=False)
+    if not is_any and kind not in known:
         meant = nearest(kind, known)
         hint = f" Did you mean {meant}={name}?" if meant else ""
         raise SpecError(
             f"{word}: there are no components of the kind {kind!r}.{hint} "
             f"Kinds: {', '.join(known)}; or component={name}."
         )
-    found = _of_kind(kind, name, folder)
+    found = [one for k in (known if is_any else [kind]) for one in _of_kind(k, name, folder)]
     if len(found) == 1:
         return found[0]
     if found:
-        names = ", ".join(f"{kind}={one.name}" for one in found)
-        raise SpecError(f"{word}: several components may be meant. Write one of {names}.")
-    options = _options(kind, folder)
-    meant = nearest(name, [*options, *_short_names(kind)])
+        words = " or ".join(one.word for one in found)
+        raise SpecError(f"{word}: several components may be meant. Write {words}.")
+    if is_any:
+        raise SpecError(
+            f"{word}: there is no such component.{suggestion(name, registry.names())} If it is "
+            "yours, name the module that registers it: plugins=[my_package]. "
+            f"Known: {', '.join(registry.names())}."
+        )
+    options = sorted({*groups(folder).get(kind, []), *_components(kind)})
+    meant = nearest(name, [*options, *(option.removesuffix(f"_{kind}") for option in options)])
     hint = f" Did you mean {kind}={meant}?" if meant else ""
     raise SpecError(
         f"{word}: there is no such component.{hint} Of the kind {kind}: {', '.join(options)}."
@@ -67,28 +71,7 @@ def kinds(folder: Path | None) -> list[str]:
 
 def kind_of(name: str) -> str:
     """The kind of a component of the library."""
-    folder = registry.COMPONENTS[name].partition(".")[0]
-    for plural, singular in (("sses", "ss"), ("ies", "y"), ("s", "")):
-        if folder.endswith(plural):
-            return folder.removesuffix(plural) + singular
-    return folder
-
-
-def _by_name(name: str, folder: Path | None) -> Named:
-    if name in registry.names():
-        return Named(ANY_KIND, name, is_file=False)
-    found = [one for kind in kinds(folder) for one in _of_kind(kind, name, folder)]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise SpecError(
-            f"{name}: several components may be meant. Write {' or '.join(o.word for o in found)}."
-        )
-    hint = suggestion(name, registry.names())
-    raise SpecError(
-        f"{name or 'component='}: there is no such component.{hint} If it is yours, name the "
-        f"module that registers it: plugins=[my_package]. Known: {', '.join(registry.names())}."
-    )
+    return singular(registry.COMPONENTS[name].partition(".")[0])
 
 
 def _of_kind(kind: str, name: str, folder: Path | None) -> list[Named]:
@@ -105,12 +88,3 @@ def _of_kind(kind: str, name: str, folder: Path | None) -> list[Named]:
 
 def _components(kind: str) -> list[str]:
     return sorted(name for name in registry.COMPONENTS if kind_of(name) == kind)
-
-
-def _short_names(kind: str) -> list[str]:
-    return [name.removesuffix(f"_{kind}") for name in _components(kind)]
-
-
-def _options(kind: str, folder: Path | None) -> list[str]:
-    found: Iterable[str] = {*groups(folder).get(kind, []), *_components(kind)}
-    return sorted(found)

@@ -1,1 +1,0 @@
-"""`rlg test-component`: its words, what they name, and what it prints."""
