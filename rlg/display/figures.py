@@ -35,8 +35,9 @@ class MemoryFill:
     nbytes: int
 
     @property
-    def percent(self) -> int:
-        return 100 * self.records // self.capacity if self.capacity else 0
+    def text(self) -> str:
+        percent = 100 * self.records // self.capacity if self.capacity else 0
+        return f"{readable.count(self.records)}, {percent}% of {readable.size(self.nbytes)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,31 +70,36 @@ Read = Callable[[], Figures]
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Figures with what the clock makes of them."""
+    """Figures, and the earlier ones that rates count from, with the seconds in between."""
 
     figures: Figures
-    elapsed: float = 0.0
-    left: float | None = None
-    steps_rate: float | None = None
-    updates_rate: float | None = None
-    worker_rates: Mapping[str, float | None] = field(default_factory=dict)
+    before: Figures
+    seconds: float
+    elapsed: float  # since the start
+    left: float | None
+
+    def rate(self, now: float, before: float) -> float | None:
+        return (now - before) / self.seconds if self.seconds > 0 else None
+
+    @property
+    def steps_rate(self) -> float | None:
+        return self.rate(self.figures.steps, self.before.steps)
 
     def pairs(self) -> list[tuple[str, str]]:
         """Names and values of everything that is known, in the order of reading."""
         known = self.figures
-        frames = known.frames_per_step
-        rate = self.steps_rate
-        memory = known.memory
+        frames, rate = known.frames_per_step, self.steps_rate
+        updates_rate = self.rate(known.updates, self.before.updates)
         found = [
             ("reward", _decimal(known.reward)),
             ("length", _decimal(known.length)),
             ("last eval", _evaluated(known.last_evaluation)),
             ("best eval", _evaluated(known.best_evaluation)),
             ("steps/s", readable.rate(rate)),
-            ("updates/s", readable.rate(self.updates_rate)),
+            ("updates/s", readable.rate(updates_rate)),
             ("frames/s", readable.rate(rate and rate * frames) if frames > 1 else None),
             ("replay ratio", None if known.replay_ratio is None else f"{known.replay_ratio:.2f}"),
-            ("memory", None if memory is None else _fill(memory)),
+            ("memory", None if known.memory is None else known.memory.text),
             ("epsilon", None if known.epsilon is None else f"{known.epsilon:.3f}"),
             ("loss", None if known.loss is None else f"{known.loss:.3g}"),
             ("episodes", readable.count(known.episodes) if known.episodes else None),
@@ -101,15 +107,16 @@ class Reading:
         return [(name, value) for name, value in found if value is not None]
 
     def workers(self) -> dict[str, dict[str, str]]:
-        """The same of each worker, with a rate beside its steps."""
+        """The figures of each worker, with a rate beside its steps."""
         found: dict[str, dict[str, str]] = {}
         for name, figures in self.figures.workers.items():
             found[name] = cells = {}
             for key, value in figures.items():
-                text = readable.count(value) if isinstance(value, int) else f"{value:.4g}"
-                cells[key] = text
+                whole = isinstance(value, int)
+                cells[key] = readable.count(int(value)) if whole else f"{value:.4g}"
                 if key == "steps":
-                    cells["steps/s"] = readable.rate(self.worker_rates.get(name))
+                    before = self.before.workers.get(name, {}).get("steps", 0)
+                    cells["steps/s"] = readable.rate(self.rate(value, before))
         return found
 
     def line(self) -> str:
@@ -142,24 +149,7 @@ class Meter:
         elapsed, done = now - started, figures.steps - first.steps
         remaining = max(0, figures.total - figures.steps)
         left = 0.0 if not remaining else remaining * elapsed / done if done > 0 else None
-        workers = {
-            name: _per_second(
-                worker.get("steps", 0) - before.workers.get(name, {}).get("steps", 0), now - since
-            )
-            for name, worker in figures.workers.items()
-        }
-        return Reading(
-            figures,
-            elapsed,
-            left,
-            _per_second(figures.steps - before.steps, now - since),
-            _per_second(figures.updates - before.updates, now - since),
-            workers,
-        )
-
-
-def _per_second(number: float, seconds: float) -> float | None:
-    return number / seconds if seconds > 0 else None
+        return Reading(figures, before, now - since, elapsed, left)
 
 
 def _decimal(number: float | None) -> str | None:
@@ -170,7 +160,3 @@ def _evaluated(evaluation: Evaluated | None) -> str | None:
     if evaluation is None:
         return None
     return f"{evaluation[1]:.1f} at {readable.count(evaluation[0])}"
-
-
-def _fill(memory: MemoryFill) -> str:
-    return f"{readable.count(memory.records)}, {memory.percent}% of {readable.size(memory.nbytes)}"

@@ -23,7 +23,7 @@ WIDEST = 100
 _TWO_COLUMNS_FROM = 72  # columns
 _FRAME = 4  # columns of border and padding
 _SHORTEST_BAR = 6  # columns
-_BORDER, _BAR = 2, 1  # rows
+_BORDER = 2  # rows
 _BARS = "▁▂▃▄▅▆▇█"
 
 
@@ -31,23 +31,20 @@ def draw(
     console: Console, title: Title, reading: Reading, history: Sparkline, phase: str = ""
 ) -> RenderableType:
     """The panel for this console, as wide and high as it is now."""
-    options = console.options
+    options, width = console.options, min(console.width, WIDEST)
+    inner = options.update(width=width - _FRAME)
     # One row stays free: a terminal that is full would scroll with every frame.
-    rows = console.height - 1 - _BORDER - _BAR
-    width = min(console.width, WIDEST)
-    inner = width - _FRAME
-    parts: list[RenderableType] = [_progress(reading, inner)]
-    if title.folder and rows > 8:
-        parts.append(Text(_end_of(title.folder, inner, options), style="dim", no_wrap=True))
-        rows -= 1
-    figures, used = _figures(reading, width, rows)
-    parts.append(figures)
-    rows -= used
-    if rows >= 1 and not options.ascii_only and len(history.means) > 1:
-        parts.append(_course(history, inner))
-        rows -= 1
-    if rows >= 3:
-        parts.append(_workers(reading, rows - 1))
+    rows = console.height - 1 - _BORDER
+    parts: list[RenderableType] = [_progress(reading, inner.max_width), _figures(reading, width)]
+    if title.folder and rows > 9:
+        text = _end_of(title.folder, inner.max_width, options)
+        parts.insert(1, Text(text, style="dim", no_wrap=True))
+    if not options.ascii_only and len(history.means) > 1:
+        parts.append(_course(history, inner.max_width))
+    used = len(console.render_lines(Group(*parts), inner))
+    if rows - used >= 3:
+        parts.append(_workers(reading, rows - used - 1))
+        used = len(console.render_lines(Group(*parts), inner))
     return Panel(
         Group(*parts),
         title=_title(title, phase, options),
@@ -55,6 +52,7 @@ def draw(
         subtitle=Text(HINT, style="dim"),
         subtitle_align="left",
         width=width,
+        height=_BORDER + min(rows, used),  # the least important comes last, and is cut off
         border_style="cyan",
     )
 
@@ -88,19 +86,17 @@ def _progress(reading: Reading, width: int) -> Table:
     return table
 
 
-def _figures(reading: Reading, width: int, rows: int) -> tuple[Table, int]:
-    """Names and values in two columns, or in one; and the rows that they take."""
+def _figures(reading: Reading, width: int) -> Table:
+    """Names and values in two columns, or in one."""
     pairs = reading.pairs()
     columns = 2 if width >= _TWO_COLUMNS_FROM else 1
-    per_column = min(max(0, rows), -(-len(pairs) // columns))
     table = Table.grid(padding=(0, 2), expand=True)
     for _ in range(columns):
         table.add_column(style="dim", no_wrap=True, width=max(len(name) for name, _ in pairs))
         table.add_column(no_wrap=True, ratio=1)
-    cells = [cell for pair in pairs[: per_column * columns] for cell in pair]
-    for start in range(0, len(cells), 2 * columns):
-        table.add_row(*cells[start : start + 2 * columns])
-    return table, per_column
+    for start in range(0, len(pairs), columns):
+        table.add_row(*(cell for pair in pairs[start : start + columns] for cell in pair))
+    return table
 
 
 def _course(history: Sparkline, width: int) -> Text:
