@@ -52,7 +52,14 @@ class Expectation:
         """Plays new episodes: the ones that the run was stopped by were chosen."""
         config = session.config
         seed = session.evaluation_seed + 1
-        result = evaluate(session.agent, config["env"], config["evaluation"]["episodes"], seed)
+        settings = config["evaluation"]
+        result = evaluate(
+            session.agent,
+            config["env"],
+            settings["episodes"],
+            seed,
+            max_steps=settings["max_steps"],
+        )
         return Verdict(self.mean_reward, result, session.steps, seconds)
 
 

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -167,15 +168,15 @@ def evaluate_run(
     config = validate(run_config(path, imports_plugins=True, trust_plugins=trust_plugins))
     agent, env = load_agent(config, RunFolder(path), checkpoint, best=best)
     seed = evaluation_seed(int(config["seed"]))
+    play = partial(evaluate, agent, max_steps=config["evaluation"]["max_steps"])
     if render:
-        shown = {**env, "render_mode": "human"}
-        return evaluate(agent, shown, episodes, seed, watch=lambda *_: None)
+        return play({**env, "render_mode": "human"}, episodes, seed, watch=lambda *_: None)
     if video is None:
-        return evaluate(agent, env, episodes, seed)
+        return play(env, episodes, seed)
     from rlg.display.video import Video
 
     with Video(video) as film:
-        return evaluate(agent, {**env, "render_mode": "rgb_array"}, episodes, seed, watch=film.add)
+        return play({**env, "render_mode": "rgb_array"}, episodes, seed, watch=film.add)
 
 
 def evaluation_seed(seed: int) -> int:

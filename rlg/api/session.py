@@ -114,7 +114,7 @@ class Session:
         self.log.truncate_after(self._through, again="eval/" if self._owes_evaluation else None)
         self._elapsed = self.log.newest("time/time_elapsed") or 0.0
         last = tree["session"]["last"]
-        self.last = None if last is None else Evaluation(*map(tuple, last))
+        self.last = None if last is None else Evaluation(tuple(last[0]), tuple(last[1]))
         self.store.truncate_after(checkpoint.step)
         if self.best is not None:
             self.best.truncate_after(checkpoint.step, set_aside=True)
@@ -213,8 +213,15 @@ class Session:
         """Plays evaluation episodes and notes the result."""
         settings = self.config["evaluation"]
         result = evaluate(
-            self.agent, self.config["env"], settings["episodes"], self.evaluation_seed, after_step
+            self.agent,
+            self.config["env"],
+            settings["episodes"],
+            self.evaluation_seed,
+            after_step,
+            max_steps=settings["max_steps"],
         )
+        if result.cut:
+            self.folder.log.write(f"evaluation at step {self.steps}: {result.cut_note}")
         self.last = result
         note = {"step": self.steps, "mean_reward": result.mean_reward}
         changes: dict[str, Any] = {"last_evaluation": note}

@@ -132,9 +132,10 @@ def _verdict(verdict: Verdict) -> str:
 
 def describe(evaluation: Evaluation) -> str:
     """Mean and spread of the returns."""
+    cut = f"; {evaluation.cut_note}" if evaluation.cut else ""
     return (
         f"mean reward {evaluation.mean_reward:.2f} +- {evaluation.std_reward:.2f} over "
-        f"{len(evaluation.returns)} episodes of {evaluation.mean_length:.0f} steps"
+        f"{len(evaluation.returns)} episodes of {evaluation.mean_length:.0f} steps{cut}"
     )
 
 
@@ -149,6 +150,7 @@ def figures_of(evaluation: Evaluation) -> dict[str, Any]:
             "mean_length": evaluation.mean_length,
             "returns": evaluation.returns,
             "lengths": evaluation.lengths,
+            "cut": evaluation.cut,
         }
     )
     return found

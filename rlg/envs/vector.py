@@ -74,6 +74,11 @@ class VectorEnv(ABC):
     def restore(self, snapshot: Mapping[str, Any]) -> Any:
         """Goes back to a snapshot, of another process too, and returns its observations."""
 
+    @property
+    def running(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Returns and lengths so far of the episodes under way, [N] each; not to be written to."""
+        return self._episodes.returns, self._episodes.lengths
+
     def picture(self, observations: Any) -> NDArray[np.uint8]:
         """What the first environment looks like now, RGB [height, width, 3]."""
         raise SpecError(f"environment {self.name!r} has no picture of itself.")

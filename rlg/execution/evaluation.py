@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from rlg.envs import VectorEnv, make_env
+from rlg.envs import Step, VectorEnv, make_env
 from rlg.execution.recurrent_state import RecurrentState
 from rlg.execution.roles import Actor
 from rlg.execution.types import Clock
@@ -24,6 +26,16 @@ class Evaluation:
 
     returns: tuple[float, ...]
     lengths: tuple[int, ...]
+    cut: int = 0  # of them: had not ended after the most steps, and count as far as they came
+
+    @property
+    def cut_note(self) -> str:
+        """What to say of episodes that were cut, and what to do."""
+        return (
+            f"{self.cut} of {len(self.returns)} episodes had not ended after "
+            f"{max(self.lengths):,} steps and count as far as they came (evaluation.max_steps); "
+            "env.max_episode_steps=... gives the environment a time limit"
+        )
 
     @property
     def mean_reward(self) -> float:
@@ -46,22 +58,27 @@ def evaluate(
     seed: int,
     after_step: Callable[[], None] | None = None,
     watch: Callable[[VectorEnv, Any], None] | None = None,
+    max_steps: int | None = None,
 ) -> Evaluation:
     """Plays whole episodes without exploration: nothing of the actor changes by it.
 
     `watch` sees the environment and its observations before each step, one episode after the other.
+    An episode that has not ended after `max_steps` steps counts with what it returned so far.
     """
     most = 1 if watch is not None else MOST_ENVS
     num_envs = next(n for n in range(min(episodes, most), 0, -1) if episodes % n == 0)
-    share = episodes // num_envs
-    returns: list[list[float]] = [[] for _ in range(num_envs)]
-    lengths: list[list[int]] = [[] for _ in range(num_envs)]
+    score = _Score(num_envs, episodes // num_envs, max_steps)
     recurrent = None if actor.state_space is None else RecurrentState(actor.state_space)
     hidden = resets = None
     clock = Clock()
     with make_env(**{**env, "num_envs": num_envs}, seed=seed) as environments:
         observations = environments.reset()
-        while any(len(played) < share for played in returns):
+        while not score.is_complete:
+            if score.needs_reset:
+                observations = environments.reset()
+                score.reset()
+                if recurrent is not None:
+                    recurrent.reset()
             if watch is not None:
                 watch(environments, observations)
             if recurrent is not None:
@@ -74,12 +91,56 @@ def evaluate(
                 recurrent.reset(step.terminals | step.truncations)
             if after_step is not None:
                 after_step()
-            for index, value, length in zip(
-                step.ended, step.episode_returns, step.episode_lengths, strict=True
-            ):
-                # Extra episodes of fast environments would favour short ones.
-                if len(returns[index]) < share:
-                    returns[index].append(float(value))
-                    lengths[index].append(int(length))
-    flat = tuple(value for played in returns for value in played)
-    return Evaluation(flat, tuple(length for played in lengths for length in played))
+            score.count(step, *environments.running)
+    return score.result()
+
+
+class _Score:
+    """Counts the same number of episodes for each environment."""
+
+    def __init__(self, num_envs: int, share: int, max_steps: int | None) -> None:
+        self._share = share
+        self._max_steps = math.inf if max_steps is None else max_steps
+        self._returns: list[list[float]] = [[] for _ in range(num_envs)]
+        self._lengths: list[list[int]] = [[] for _ in range(num_envs)]
+        # Where the episode under way was cut: nothing more of it counts.
+        self._is_over = np.zeros(num_envs, np.bool_)
+        self._cut = 0
+
+    @property
+    def is_complete(self) -> bool:
+        return all(len(played) == self._share for played in self._returns)
+
+    @property
+    def needs_reset(self) -> bool:
+        """Whether all that is left to play waits for episodes that were cut."""
+        missing = [len(played) < self._share for played in self._returns]
+        return bool(np.all(self._is_over[missing]))
+
+    def reset(self) -> None:
+        """New episodes began everywhere."""
+        self._is_over[:] = False
+
+    def count(self, step: Step, returns: NDArray[np.float64], lengths: NDArray[np.int64]) -> None:
+        """Notes what ended with a step, and what is cut after it: returns and lengths so far."""
+        for index, value, length in zip(
+            step.ended, step.episode_returns, step.episode_lengths, strict=True
+        ):
+            self._note(index, value, length)
+            self._is_over[index] = False
+        for index in np.flatnonzero(lengths >= self._max_steps).tolist():
+            self._cut += self._note(index, returns[index], lengths[index])
+            self._is_over[index] = True
+
+    def _note(self, index: int, value: float, length: int) -> bool:
+        # Extra episodes of fast environments would favour short ones.
+        counts = not self._is_over[index] and len(self._returns[index]) < self._share
+        if counts:
+            self._returns[index].append(float(value))
+            self._lengths[index].append(int(length))
+        return counts
+
+    def result(self) -> Evaluation:
+        returns = tuple(value for played in self._returns for value in played)
+        lengths = tuple(length for played in self._lengths for length in played)
+        return Evaluation(returns, lengths, self._cut)

@@ -40,13 +40,13 @@ def test_an_evaluation_that_ctrl_c_stops_is_made_when_the_run_goes_on(tmp_path, 
     train(settings, tmp_path / "whole")
     play, calls = session.evaluate, []
 
-    def interrupted(agent, env, episodes, seed, after_step):
+    def interrupted(agent, env, episodes, seed, after_step, **limits):
         def after() -> None:
             calls.append(seed)
             os.kill(os.getpid(), signal.SIGINT)
             after_step()
 
-        return play(agent, env, episodes, seed, after)
+        return play(agent, env, episodes, seed, after, **limits)
 
     monkeypatch.setattr(session, "evaluate", interrupted)
     stopped = train(settings, tmp_path / "stopped")

@@ -143,9 +143,9 @@ def test_an_evaluation_that_the_user_stops_is_made_when_the_run_is_resumed(tmp_p
     train(settings, tmp_path / "whole")
     play = session.evaluate
 
-    def interrupted(*args):
+    def interrupted(*args, **limits):
         os.kill(os.getpid(), signal.SIGINT)
-        return play(*args)
+        return play(*args, **limits)
 
     monkeypatch.setattr(session, "evaluate", interrupted)
     stopped = train(settings, tmp_path / "stopped")
@@ -162,12 +162,12 @@ def test_an_owed_evaluation_that_was_made_before_the_next_stop_is_logged_once(
     train(settings, tmp_path / "whole")
     play = session.evaluate
 
-    def before(*args):
+    def before(*args, **limits):
         os.kill(os.getpid(), signal.SIGINT)
-        return play(*args)
+        return play(*args, **limits)
 
-    def behind(agent, env, episodes, seed, after_step):
-        result = play(agent, env, episodes, seed)
+    def behind(agent, env, episodes, seed, after_step, **limits):
+        result = play(agent, env, episodes, seed, **limits)
         os.kill(os.getpid(), signal.SIGINT)
         return result
 
@@ -213,7 +213,7 @@ def judged(monkeypatch, *rewards):
     """Evaluations with these results, one after the other, the last one again and again."""
     left = list(rewards)
 
-    def play(agent, env, episodes, seed, after_step=None):
+    def play(agent, env, episodes, seed, after_step=None, max_steps=None):
         value = left.pop(0) if len(left) > 1 else left[0]
         return Evaluation((value,) * episodes, (1,) * episodes)
 

@@ -37,7 +37,11 @@ def test_groups_are_the_folders_of_conf():
 def test_every_option_composes_and_is_accepted(choice):
     group, _, option = choice.partition("=")
     # Some options need others: images, continuous actions.
-    needed = {"network=nature_cnn": "env=pong", "env=pendulum": "agent=ppo"}
+    needed = {
+        "network=nature_cnn": "env=pong",
+        "env=pendulum": "agent=ppo",
+        "tuned=network/ppo_cartpole_positions_lstm_replay": "network=lstm",
+    }
     words = [needed[choice]] if choice in needed else []
     if group == "tuned":  # tuned=dqn_cartpole, tuned=optimizer/ppo_cartpole_adam_ppo
         words.append(f"agent={option.rpartition('/')[2].partition('_')[0]}")
@@ -98,6 +102,9 @@ def test_tuned_values_are_those_of_agent_and_environment():
     assert (acrobot["total_timesteps"], acrobot["agent"]["batch_size"]) == (50_000, 128)
     assert composed("env=CartPole-v1")["agent"] == cartpole["agent"]
     assert composed("env.name=acrobot") == acrobot
+    recurrent = composed("agent=ppo", "env=cartpole_positions", "network=lstm")
+    assert (recurrent["agent"]["n_steps"], recurrent["network"]["units"]) == (128, 64)
+    assert recurrent["optimizer"]["learning_rate"]["initial"] == 1e-3
     for game in ("pong", "seaquest", "ALE/Breakout-v5"):
         assert composed(f"env={game}")["total_timesteps"] == 10_000_000
         assert composed(f"env={game}")["optimizer"]["learning_rate"] == 1e-4

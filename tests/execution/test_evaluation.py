@@ -87,6 +87,51 @@ def test_episodes_that_are_watched_are_played_one_after_the_other():
     assert seen == [1] * 6
 
 
+class Endless(Uneven):
+    """Half of the environments never end; the others after 7 steps."""
+
+    def step(self, action):
+        self.steps += 1
+        return np.zeros(1, np.float32), 1.0, self.length == 7 and self.steps >= 7, False, {}
+
+
+register_env("endless", Endless)
+
+
+def test_episodes_that_do_not_end_count_with_what_they_returned_so_far():
+    result = evaluate(Noting(), {"name": "endless"}, 4, seed=0, max_steps=10)
+    assert sorted(result.returns) == [7.0, 7.0, 10.0, 10.0]
+    assert sorted(result.lengths) == [7, 7, 10, 10]
+    assert result.cut == 2
+    assert result.cut_note.startswith("2 of 4 episodes had not ended after 10 steps and count")
+
+
+def test_every_environment_plays_its_share_where_episodes_do_not_end():
+    actor = Noting(FloatBox(shape=(1,)))
+    result = evaluate(actor, {"name": "endless"}, 40, seed=0, max_steps=10)
+    assert (result.returns.count(7.0), result.returns.count(10.0)) == (20, 20)
+    assert result.cut == 20
+    # The others are done after 14 steps; then those that were cut begin again.
+    assert len(actor.calls) == 24
+    assert [bool(call["resets"].all()) for call in actor.calls].index(True, 1) == 14
+
+
+def test_episodes_that_end_with_the_last_step_are_not_cut():
+    result = evaluate(Noting(), {"name": "uneven"}, 4, seed=0, max_steps=7)
+    assert (sorted(result.returns), result.cut) == ([1.0, 1.0, 7.0, 7.0], 0)
+
+
+def test_a_cut_episode_that_ends_later_is_not_counted_twice():
+    result = evaluate(Noting(), {"name": "uneven"}, 40, seed=0, max_steps=3)
+    assert (result.returns.count(1.0), result.returns.count(3.0), result.cut) == (20, 20, 20)
+
+
+def test_returns_so_far_are_those_of_the_environment_and_not_clipped():
+    env = {"name": "cartpole", "num_envs": 8}
+    result = evaluate(Noting(), env, 8, seed=0, max_steps=5)
+    assert (result.returns, result.cut) == ((5.0,) * 8, 8)
+
+
 def test_an_evaluation_changes_neither_streams_nor_variables():
     with make_env("cartpole", num_envs=1) as env:
         agent = DQNAgent(env.observation_space, env.action_space, network="mlp")

@@ -38,11 +38,13 @@ class Logger:
 class Evaluation:
     """Episodes without exploration: environment steps between them (0: never), how many.
 
-    A run whose mean reward reaches `stop_at` is done.
+    Episodes that have not ended after `max_steps` steps count with what they returned so far. A run
+    whose mean reward reaches `stop_at` is done.
     """
 
     interval: NonNegativeInt = 10_000
     episodes: PositiveInt = 20
+    max_steps: PositiveInt | None = 27_000
     stop_at: float | None = None
 
 
