@@ -1,6 +1,7 @@
 """Writes what a full test run gave into the table of docs/results.md, newest run first.
 
-Usage: record_results.py [JUNIT_XML]. Without a file it only lays out the page anew.
+Usage: record_results.py [JUNIT_XML]. Without a file it only lays out the page anew. What stands
+above the table is learning_results.py's.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "results.md"
 KEPT = 20  # runs
-HEADER = """\
-# Results of the full test runs
-
+TITLE = "## Full test runs\n"
+HEADER = f"""\
+{TITLE}
 `make test-all` runs every test, the slow ones too, and adds a line here. A `+` after the commit
 means that files had changed since; skipped tests include expected failures.
 
@@ -54,24 +55,31 @@ def row(junit: Path, today: str, commit: str) -> str:
     return f"| {today} | {commit} | {passed} | {failed} | {skipped} | {seconds:.0f} |"
 
 
-def page(rows: list[str]) -> str:
-    """The whole page with these lines."""
-    return HEADER + "".join(f"{line}\n" for line in rows[:KEPT])
+def page(rows: list[str], above: str = "") -> str:
+    """The whole page with these lines, below what stands above the table."""
+    return above + HEADER + "".join(f"{line}\n" for line in rows[:KEPT])
+
+
+def above(text: str) -> str:
+    """What stands above the table in a page's text."""
+    return text.partition(TITLE)[0]
 
 
 def recorded(text: str) -> list[str]:
-    """The lines of runs in a page's text: those that start with a date."""
-    return [line for line in text.splitlines() if line.startswith("| 2")]
+    """The lines of runs in a page's text: those of the table that start with a date."""
+    table = text.partition(TITLE)[2]
+    return [line for line in table.splitlines() if line.startswith("| 2")]
 
 
 def main(words: list[str]) -> None:
     """Rewrites the page with the new run on top."""
-    rows = recorded(PAGE.read_text(encoding="utf-8")) if PAGE.exists() else []
+    text = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
+    rows = recorded(text)
     if words:
         today = datetime.now(UTC).date().isoformat()
         rows.insert(0, row(Path(words[0]), today, commit()))
         print(rows[0])
-    PAGE.write_text(page(rows), encoding="utf-8")
+    PAGE.write_text(page(rows, above(text)), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -134,7 +134,9 @@ def test_the_results_page_keeps_earlier_runs():
 
 def test_the_results_page_has_the_form_that_the_script_writes():
     text = read("docs/results.md")
-    assert text == record_results.page(record_results.recorded(text))
+    above = record_results.above(text)
+    assert text == record_results.page(record_results.recorded(text), above)
+    assert text.startswith("# Results\n\n## Learning\n")
 
 
 def test_the_installed_package_has_the_version_that_the_code_states():

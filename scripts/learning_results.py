@@ -1,0 +1,177 @@
+"""Trains agents to the end of their budgets and writes what they reach into docs/results.md.
+
+    learning_results.py                                     lays out the page from docs/results.json
+    learning_results.py run                                 all runs that are not in there yet
+    learning_results.py run --tasks ppo_cartpole --backends tf --seeds 5,6
+
+Each run is `rlg train` in a process of its own on one thread, and then 20 new episodes with the
+last weights (`rlg eval`): no run is stopped at a good moment. Raw figures are kept, so that the
+table can be written again and runs can be added one at a time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean, median, stdev
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "results.md"
+RAW = ROOT / "docs" / "results.json"
+BEGIN, END = "<!-- learning: begin -->", "<!-- learning: end -->"
+EPISODES = 20
+# One thread each, whatever the framework.
+SINGLE = dict.fromkeys(
+    (
+        *("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"),
+        *("TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS"),
+    ),
+    "1",
+)
+TEXT = f"""\
+`python scripts/learning_results.py run` makes these runs: the command of each line with `backend=`
+and `seed=` added, on one thread. After the whole budget, without a stop at a good moment, the last
+weights play {EPISODES} new episodes without exploration. Mean and deviation are over the means of
+the seeds; bold means are below the threshold. Seconds are medians, on a machine with other work on
+it.
+"""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What to train, what is expected of it, and what others published."""
+
+    overrides: str
+    threshold: float
+    published: str
+    backends: tuple[str, ...] = ("torch", "tf")
+    seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
+
+
+TASKS = {
+    "ppo_cartpole": Task("agent=ppo env=cartpole", 475, "500 at 100k"),
+    "a2c_cartpole": Task("agent=a2c env=cartpole", 475, "500 at 500k"),
+    "ppo_acrobot": Task("agent=ppo env=acrobot", -100, "-73.5 at 1M"),
+    "ppo_pendulum": Task("agent=ppo env=pendulum", -200, "-172.2 at 100k"),
+    "recurrent_ppo": Task("agent=ppo env=cartpole_positions network=lstm", 400, "500 at 100k"),
+    "dqn_cartpole": Task("agent=dqn env=cartpole", 475, "500 at 50k"),
+}
+
+
+def train(overrides: str, backend: str, seed: int) -> dict[str, Any]:
+    """One run to the end of its budget, and what its last weights reach."""
+    with tempfile.TemporaryDirectory() as folder:
+        words = [*overrides.split(), f"backend={backend}", f"seed={seed}"]
+        begun, before = time.perf_counter(), _cpu_seconds()
+        _rlg("train", *words, f"hydra.run.dir={folder}/run")
+        seconds, cpu_seconds = time.perf_counter() - begun, _cpu_seconds() - before
+        status = json.loads(Path(folder, "run", "status.json").read_text(encoding="utf-8"))
+        played = json.loads(_rlg("eval", f"{folder}/run", "--episodes", str(EPISODES), "--json"))
+    return {
+        "steps": status["steps"],
+        "returns": played["returns"],
+        "seconds": round(seconds, 1),
+        "cpu_seconds": round(cpu_seconds, 1),
+    }
+
+
+def _rlg(*words: str) -> str:
+    command = [sys.executable, "-m", "rlg", *words]
+    env = {**os.environ, **SINGLE}
+    run = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    if run.returncode:
+        raise SystemExit(f"rlg {' '.join(words)} exited with {run.returncode}:\n{run.stderr}")
+    return run.stdout
+
+
+def _cpu_seconds() -> float:
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def read() -> list[dict[str, Any]]:
+    """The raw figures of all runs."""
+    found: list[dict[str, Any]] = json.loads(RAW.read_text(encoding="utf-8"))
+    return found
+
+
+def write(runs: Sequence[dict[str, Any]]) -> None:
+    """Keeps raw figures, in the order of tasks, backends and seeds, one run per line."""
+    names = list(TASKS)
+    order = sorted(runs, key=lambda r: (names.index(r["task"]), r["backend"] != "torch", r["seed"]))
+    lines = ",\n".join(json.dumps(run) for run in order)
+    new = RAW.with_suffix(".new")
+    new.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
+    new.replace(RAW)  # A run that is stopped here leaves the figures whole.
+
+
+def section(runs: Sequence[dict[str, Any]]) -> str:
+    """The part of the page between the markers."""
+    rows = [
+        _row(task, backend, found)
+        for name, task in TASKS.items()
+        for backend in task.backends
+        if (found := [r for r in runs if (r["task"], r["backend"]) == (name, backend)])
+    ]
+    head = (
+        "| `rlg train` | backend | steps | mean | deviation | seeds | at least | rl-zoo3 "
+        "| seconds | CPU seconds |\n|---|---|---:|---:|---:|---|---:|---|---:|---:|\n"
+    )
+    return f"{BEGIN}\n\n{TEXT}\n{head}" + "".join(f"{row}\n" for row in rows) + f"\n{END}"
+
+
+def _row(task: Task, backend: str, runs: Sequence[dict[str, Any]]) -> str:
+    means = {run["seed"]: fmean(run["returns"]) for run in runs}
+
+    def shown(mean: float) -> str:
+        return f"{mean:.1f}" if mean >= task.threshold else f"**{mean:.1f}**"
+
+    spread = stdev(means.values()) if len(means) > 1 else 0.0
+    each = ", ".join(f"{seed}: {shown(mean)}" for seed, mean in sorted(means.items()))
+    wall, cpu = (median(run[name] for run in runs) for name in ("seconds", "cpu_seconds"))
+    cells = [f"`{task.overrides}`", backend, f"{median(run['steps'] for run in runs):,.0f}"]
+    cells += [shown(fmean(means.values())), f"{spread:.1f}", each, f"{task.threshold:g}"]
+    return "| " + " | ".join([*cells, task.published, f"{wall:.0f}", f"{cpu:.0f}"]) + " |"
+
+
+def page(text: str, runs: Sequence[dict[str, Any]]) -> str:
+    """The page with the section of these runs, and everything else as it was."""
+    before, _, rest = text.partition(BEGIN)
+    return before + section(runs) + rest.partition(END)[2]
+
+
+def main(words: Sequence[str]) -> None:
+    """Makes the runs that are asked for, one after the other, and writes the page."""
+    parser = argparse.ArgumentParser(description="What agents reach at the end of their budgets.")
+    parser.add_argument("verb", nargs="?", choices=("page", "run"), default="page")
+    parser.add_argument("--tasks", help=f"of {','.join(TASKS)} (default: all)")
+    parser.add_argument("--backends", help="of torch,tf (default: the task's)")
+    parser.add_argument("--seeds", help="such as 0,1,2 (default: the task's)")
+    asked = parser.parse_args(words)
+    runs = read()
+    for name in asked.tasks.split(",") if asked.tasks else TASKS:
+        task = TASKS[name]
+        backends = asked.backends.split(",") if asked.backends else task.backends
+        seeds = map(int, asked.seeds.split(",")) if asked.seeds else task.seeds
+        wanted = [{"task": name, "backend": b, "seed": s} for s in seeds for b in backends]
+        for run in wanted if asked.verb == "run" else ():
+            if any(run.items() <= known.items() for known in runs):
+                continue
+            runs.append(run | train(task.overrides, run["backend"], run["seed"]))
+            print(name, run["backend"], run["seed"], fmean(runs[-1]["returns"]), flush=True)
+            write(runs)
+    PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), runs), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
