@@ -150,6 +150,17 @@ def page(text: str, runs: Sequence[dict[str, Any]]) -> str:
     return before + section(runs) + rest.partition(END)[2]
 
 
+def wanted(tasks: str | None, backends: str | None, seeds: str | None) -> list[dict[str, Any]]:
+    """The runs to make; each seed of all tasks comes before the next seed."""
+    found = [
+        {"task": name, "backend": backend, "seed": seed}
+        for name in (tasks.split(",") if tasks else TASKS)
+        for backend in (backends.split(",") if backends else TASKS[name].backends)
+        for seed in (map(int, seeds.split(",")) if seeds else TASKS[name].seeds)
+    ]
+    return sorted(found, key=lambda run: run["seed"])
+
+
 def main(words: Sequence[str]) -> None:
     """Makes the runs that are asked for, one after the other, and writes the page."""
     parser = argparse.ArgumentParser(description="What agents reach at the end of their budgets.")
@@ -159,17 +170,12 @@ def main(words: Sequence[str]) -> None:
     parser.add_argument("--seeds", help="such as 0,1,2 (default: the task's)")
     asked = parser.parse_args(words)
     runs = read()
-    for name in asked.tasks.split(",") if asked.tasks else TASKS:
-        task = TASKS[name]
-        backends = asked.backends.split(",") if asked.backends else task.backends
-        seeds = map(int, asked.seeds.split(",")) if asked.seeds else task.seeds
-        wanted = [{"task": name, "backend": b, "seed": s} for s in seeds for b in backends]
-        for run in wanted if asked.verb == "run" else ():
-            if any(run.items() <= known.items() for known in runs):
-                continue
-            runs.append(run | train(task.overrides, run["backend"], run["seed"]))
-            print(name, run["backend"], run["seed"], fmean(runs[-1]["returns"]), flush=True)
-            write(runs)
+    for run in wanted(asked.tasks, asked.backends, asked.seeds) if asked.verb == "run" else ():
+        if any(run.items() <= known.items() for known in runs):
+            continue
+        runs.append(run | train(TASKS[run["task"]].overrides, run["backend"], run["seed"]))
+        print(*run.values(), fmean(runs[-1]["returns"]), flush=True)
+        write(runs)
     PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), runs), encoding="utf-8")
 
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rlg.api.agents import dqn
 from rlg.api.agents.agent import BuildOptions
 from rlg.api.agents.dqn import DQNAgent
 from rlg.errors import ExecutionError
@@ -269,6 +270,18 @@ def test_environments_of_different_names_have_windows_of_their_own():
     assert stored["size"] == len(found) == 8
     expected = [record["rewards"] for _, _, record in found]
     np.testing.assert_allclose(stored["rewards"][:8], expected, rtol=1e-5)
+
+
+def test_of_too_many_names_the_one_that_was_not_heard_of_longest_is_forgotten(monkeypatch):
+    monkeypatch.setattr(dqn, "MOST_NAMED_ENVS", 2)
+    agent = make("torch", {"type": "replay"}, n_step=3)
+    steps = experience(1, 1, ends=0.0)
+    stored = []
+    for name in ("left", "right", "left", "new", "left", "right", "right"):
+        agent.observe(**steps, env_id=name)
+        stored.append(counters(agent)[1])
+    # A window is three steps: "right" was forgotten for "new", and begins again.
+    assert stored == [0, 0, 0, 0, 1, 1, 1]
 
 
 def test_frames_of_environments_with_names_are_refused():

@@ -13,14 +13,15 @@ from rlg.api.agents import factory as factory_module
 from rlg.api.agents.dqn import DQNAgent
 from rlg.api.agents.factory import ConfiguredAgents
 from rlg.api.config.validate import validate
+from rlg.api.figures import figures_of
 from rlg.api.run import resume, train
 from rlg.envs.loop import LoopEnv
 from rlg.errors import CheckpointError, ExecutionError, SpecError
 from rlg.execution import engines
-from rlg.execution.engines import ENGINES, EngineEntry, choose_loop
+from rlg.execution.engines import ENGINES, EngineEntry, choose_loop, open_engine
 from rlg.execution.evaluation import Evaluation
 from rlg.execution.sampling import SteppingSampler
-from rlg.execution.types import Clock
+from rlg.execution.types import Clock, Iteration
 from rlg.tracking.folder import RunFolder
 from rlg.tracking.metrics import MetricsLog, read_metrics
 from tests.api.runs import config, course, killed
@@ -407,3 +408,46 @@ def test_samplers_of_a_run_share_no_episode():
     first, second, again = (factory.make_env(index).reset() for index in (0, 1, 0))
     np.testing.assert_array_equal(first, again)
     assert not np.intersect1d(first, second).size
+
+
+# -- what is shown, played and drawn --------------------------------------------------------------
+def test_the_display_shows_the_newest_update_also_in_rounds_without_one(tmp_path):
+    folder = RunFolder.create(tmp_path / "run", "{}", seed=5)
+    with folder, session.Session(validate(short()), folder) as made:
+        assert figures_of(made).loss is None
+        for train_figures in ({"train/loss": 0.5}, {"train/loss": 0.25}, {}):
+            made._note(Iteration(train=train_figures))
+        assert figures_of(made).loss == 0.25
+
+
+def test_evaluations_of_a_run_play_the_same_episodes_and_those_of_other_runs_others(
+    tmp_path, monkeypatch
+):
+    seeds = {}
+
+    def play(agent, env, episodes, seed, after_step=None, max_steps=None):
+        seeds.setdefault(tmp_path, []).append(seed)
+        return Evaluation((1.0,) * episodes, (1,) * episodes)
+
+    monkeypatch.setattr(session, "evaluate", play)
+    for seed in (0, 1):
+        evaluation = {"interval": 128, "episodes": 2}
+        train(short(seed=seed, total_timesteps=256, evaluation=evaluation), tmp_path / str(seed))
+    first, second, *others = seeds[tmp_path]
+    assert first == second
+    assert others[0] == others[1] != first
+    # Not the seeds of training: those are small numbers that people choose.
+    assert min(first, others[0]) > 1000
+
+
+def test_the_actor_of_a_thread_shares_no_random_number_with_the_learner():
+    factory = ConfiguredAgents(validate(config(executor={"type": "threads"})))
+    loop = open_engine(factory, {"type": "threads"}, 100)
+    numbers = [
+        stream.uniform64((100,))
+        for agent in (loop.learner, loop.pool.sampler.actor)
+        for stream in agent.executor.builder.binding.streams.values()
+    ]
+    loop.close()
+    assert len(numbers) >= 2
+    assert len(np.unique(np.concatenate(numbers))) == 100 * len(numbers)

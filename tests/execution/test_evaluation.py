@@ -98,6 +98,17 @@ class Endless(Uneven):
 register_env("endless", Endless)
 
 
+def test_episodes_are_those_of_the_seed():
+    def first(seed):
+        seen = []
+        env = {"name": "cartpole", "num_envs": 1}
+        evaluate(Noting(), env, 1, seed, watch=lambda _, x: seen.append(x[0].tolist()))
+        return seen[0]
+
+    assert first(3) == first(3)
+    assert len({tuple(first(seed)) for seed in range(4)}) == 4
+
+
 def test_episodes_that_do_not_end_count_with_what_they_returned_so_far():
     result = evaluate(Noting(), {"name": "endless"}, 4, seed=0, max_steps=10)
     assert sorted(result.returns) == [7.0, 7.0, 10.0, 10.0]
