@@ -14,6 +14,8 @@ from typing import Annotated, Any
 
 import typer
 
+from rlg.api.config.groups import composed_groups, groups, option_file
+from rlg.cli.listing import WORDS
 from rlg.errors import SpecError
 from rlg.spelling import suggestion
 
@@ -92,8 +94,7 @@ def _candidates(
     elif command == "list":
         found = _topics(folder)
     elif last == "--checkpoint":
-        steps = [path for word in given for path in Path(word).glob("checkpoints/step-*")]
-        found = [path.name for path in steps]
+        found = [path.name for word in given for path in Path(word).glob("checkpoints/step-*")]
     elif command in ON_RUNS and "=" not in current and not has_run:
         found = [*_runs(), *(_overrides(given, current, folder) if command == "config" else ())]
     elif last != "--config-dir" and command not in ("eval", "doctor"):
@@ -102,9 +103,6 @@ def _candidates(
 
 
 def _topics(folder: Path | None) -> list[str]:
-    from rlg.api.config.groups import groups
-    from rlg.cli.listing import WORDS
-
     library = Path(__file__).parents[1] / "graph" / "components"
     families = [path.name for path in library.iterdir() if (path / "__init__.py").exists()]
     return [*WORDS, *groups(folder), *families]
@@ -117,36 +115,36 @@ def _runs() -> list[str]:
     return [str(path.parent) for path in sorted(found, reverse=True)]
 
 
-# -- key=value -------------------------------------------------------------------------------------
 def _overrides(given: Sequence[str], current: str, folder: Path | None) -> list[str]:
     """`env=` and its options, `agent.` and its keys, the values of a key that has few."""
-    from rlg.api.config.groups import composed_groups, groups
-
-    known = groups(folder)
-    known = {group: known[group] for group in composed_groups(folder)}
-    sign = current[:1] if current[:1] in ("+", "~") else ""
-    key, equals, _ = current[len(sign) :].partition("=")
-    if equals and key in known:
-        return [f"{sign}{key}={option}" for option in known[key]]
-    section, dot, name = key.partition(".")
+    composed = composed_groups(folder)
+    known = {group: options for group, options in groups(folder).items() if group in composed}
     chosen = dict(word.split("=", 1) for word in given if "=" in word)
-    if not dot:
+    sign = current[:1] if current.startswith(("+", "~")) else ""
+    key, equals, _ = current.removeprefix(sign).partition("=")
+    section, dot, name = key.partition(".")
+    if equals and key in known:
+        found = [f"{key}={option}" for option in known[key]]
+    elif not dot:
         top = [key for key, value in _file(folder).items() if not isinstance(value, Mapping)]
-        names = [f"{name}=" for name in (*known, *top) if name not in chosen]
-        return [f"{sign}{n}" for n in (*names, *(f"{g}." for g in known if g != "experiment"))]
-    content = _section(section, chosen, folder)
-    if equals:
-        return [f"{sign}{key}={value}" for value in _values(content.get(name))]
-    return [f"{sign}{section}.{name}{'' if sign == '~' else '='}" for name in content]
+        top.remove("defaults")
+        found = [f"{name}=" for name in (*known, *top) if name not in chosen]
+        found += [f"{group}." for group in known if group != "experiment"]
+    else:
+        content = _section(section, chosen, folder)
+        found = [f"{section}.{name}{'' if sign == '~' else '='}" for name in content]
+        if equals:
+            found = [f"{key}={value}" for value in _values(content.get(name))]
+    return [f"{sign}{word}" for word in found]
 
 
 def _section(section: str, chosen: Mapping[str, str], folder: Path | None) -> dict[str, Any]:
     """The keys of a section as its chosen file has them; environments may choose for others."""
-    defaults = _defaults(_file(folder, keep=True))
-    env = chosen.get("env", defaults.get("env", ""))
-    brought = _defaults(_file(folder, "env", env, keep=True))
+    defaults = _defaults(_file(folder))
+    brought = _defaults(_file(folder, "env", chosen.get("env", defaults.get("env", ""))))
     own = next((value for key, value in brought.items() if f"/{section}@" in key), None)
-    return _file(folder, section, chosen.get(section) or own or defaults.get(section, ""))
+    content = _file(folder, section, chosen.get(section) or own or defaults.get(section, ""))
+    return {key: value for key, value in content.items() if key not in ("defaults", "hydra")}
 
 
 def _defaults(content: Mapping[str, Any]) -> dict[str, str]:
@@ -162,19 +160,13 @@ def _values(value: Any) -> list[str]:
     return [] if value is None or isinstance(value, (list, dict)) else [str(value)]
 
 
-def _file(
-    folder: Path | None, group: str = "", option: str = "train", *, keep: bool = False
-) -> dict[str, Any]:
-    """The keys of a YAML file; `keep` leaves what is Hydra's."""
+def _file(folder: Path | None, group: str = "", option: str = "train") -> dict[str, Any]:
+    """The content of a YAML file."""
     import yaml
-
-    from rlg.api.config.groups import option_file
 
     file = option_file(group, option, folder)
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    content: Any = yaml.load(file.read_text("utf-8"), loader) if file.is_file() else None
-    hidden = () if keep else ("defaults", "hydra")
-    return {k: v for k, v in (content or {}).items() if k not in hidden}
+    return (yaml.load(file.read_text("utf-8"), loader) if file.is_file() else None) or {}
 
 
 def _split(line: str) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from rlg.api.composing.command_line import CommandLine
 from rlg.cli.flags import AsJson, ConfigDir, ConfigName, Overrides
+from rlg.cli.output import print_json
 from rlg.spelling import flat
 
 
@@ -27,7 +28,6 @@ def config(
     from rlg.api.composing.compose import composed, source_of, sources
     from rlg.api.config.validate import validate
     from rlg.api.inspection.estimate import Report, report_on
-    from rlg.cli.output import print_json
 
     tree, found = (composed(line), None) if folder is None else _read(folder, line)
     if folder is not None and tree.get("plugins"):

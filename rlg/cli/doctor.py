@@ -10,9 +10,10 @@ import typer
 
 from rlg.api.phases import DONE, FAILED
 from rlg.cli.flags import AsJson
+from rlg.cli.output import print_json
 
 if TYPE_CHECKING:
-    from rlg.api.inspection.health import Check
+    from rlg.testing.machine.health import Check
 
 
 def doctor(
@@ -26,8 +27,7 @@ def doctor(
     Real computations run in processes of their own (torch, TensorFlow, numba, Ray, Atari): about a
     quarter of a minute. The exit code is 1 if something that every install needs is broken.
     """
-    from rlg.api.inspection import health
-    from rlg.cli.output import print_json
+    from rlg.testing.machine import health
 
     probes = [] if quick else list(health.PROBED)
     checks = chain(health.quick_checks(), health.probe_checks(probes))

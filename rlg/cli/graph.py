@@ -9,6 +9,7 @@ import typer
 
 from rlg.api.composing.command_line import CommandLine
 from rlg.cli.flags import ConfigDir, ConfigName, Overrides, TrustPlugins
+from rlg.cli.waiting import loading_message, waiting
 from rlg.errors import ExecutionError, SpecError, TrackingError
 
 
@@ -44,7 +45,6 @@ def graph(
     given, named = _take_api(overrides or [], api, plan=plan)
     config = _config(CommandLine(given, config_dir, config_name), trust_plugins)
     from rlg.api.picture import DEPTH, built_graph, plan_sources, write_picture
-    from rlg.cli.waiting import loading_message, waiting
     from rlg.display.readable import short
     from rlg.graph.drawing import text_tree
 

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rlg.api.config.groups import groups, option_file
 from rlg.cli.flags import AsJson, ConfigDir
+from rlg.cli.output import print_json, print_wrapped
 from rlg.errors import SpecError
 from rlg.spelling import suggestion
 
@@ -32,9 +34,7 @@ def list_(
     as_json: AsJson = False,
 ) -> int:
     """Show what can be chosen: rlg list memory."""
-    from rlg.api.config.groups import groups
     from rlg.api.inspection import catalogue
-    from rlg.cli.output import print_json
 
     added = _load(plugin or [])
     known = groups(config_dir)
@@ -71,8 +71,6 @@ def _print_file(
 ) -> None:
     """The file behind `group=option`."""
     from rlg.api.composing.errors import option_line
-    from rlg.api.config.groups import option_file
-    from rlg.cli.output import print_json
 
     group, equals, option = choice.partition("=")
     if not equals:
@@ -106,7 +104,6 @@ def _unknown(what: str, known: Mapping[str, list[str]]) -> str:
 # -- as text ---------------------------------------------------------------------------------------
 def _print_overview(sections: Sequence[Section]) -> None:
     """One line for each section: its names."""
-    from rlg.cli.output import print_wrapped
 
     def rows(*, of_components: bool) -> list[tuple[str, str]]:
         found = [s for s in sections if (s.use == "type: NAME") == of_components]
@@ -121,8 +118,6 @@ def _print_overview(sections: Sequence[Section]) -> None:
 
 
 def _print(sections: Sequence[Section], detailed: str) -> None:
-    from rlg.cli.output import print_wrapped
-
     for number, section in enumerate(sections):
         print(f"{chr(10) if number else ''}{section.title} ({section.use}):")
         if any(entry.line or entry.arguments for entry in section.entries):

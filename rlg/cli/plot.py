@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
+from rlg.cli.output import print_table
 from rlg.errors import SpecError
+from rlg.spelling import suggestion
 
 
 def plot(
@@ -27,7 +29,6 @@ def plot(
 ) -> int:
     """Compare runs in one picture: rlg plot multirun/... --output compare.html."""
     _check(x, output)
-    from rlg.cli.output import print_table
     from rlg.display.curves import grouped, read_curves, runs_in
     from rlg.display.plot import Chart, write_plot
 
@@ -58,8 +59,6 @@ def _check(x: str, output: Path) -> None:
     from rlg.display.plot import AXES, FORMATS
 
     if x not in AXES:
-        from rlg.spelling import suggestion
-
         raise SpecError(f"--x {x}: expected steps, time or frames.{suggestion(x, AXES)}")
     if output.suffix not in FORMATS:
         raise SpecError(f"--output {output}: expected a name that ends in {', '.join(FORMATS)}.")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from rlg.cli.flags import AsJson, ConfigDir, TrustPlugins
+from rlg.cli.output import print_json
+from rlg.cli.waiting import print_start, waiting
 from rlg.errors import SpecError
 
 Folder = Annotated[Path, typer.Argument(help="The folder that `rlg train` named.")]
@@ -37,7 +38,6 @@ def resume(
     changes = changes_of(folder, overrides or [], config_dir)
     from rlg.api.run import resume as resume_run
     from rlg.cli.summary import naming_failures, print_outcome
-    from rlg.cli.waiting import print_start, waiting
 
     with naming_failures(folder), waiting("loading the run..."):
         outcome = resume_run(
@@ -70,8 +70,7 @@ def evaluate(
     best = checkpoint == "best"
     step = None if best else _step(checkpoint)
     from rlg.api.run import evaluate_run
-    from rlg.cli.summary import describe, figures_of
-    from rlg.cli.waiting import waiting
+    from rlg.cli.summary import describe
 
     if render and video:
         raise SpecError("rlg eval: give --render or --video, not both.")
@@ -86,8 +85,12 @@ def evaluate(
             render=render,
             video=video,
         )
-    print(json.dumps(figures_of(found)) if as_json else describe(found))
-    if video is not None and not as_json:
+    if as_json:
+        names = ("mean_reward", "std_reward", "mean_length", "returns", "lengths", "cut")
+        print_json({name: getattr(found, name) for name in names})
+        return 0
+    print(describe(found))
+    if video is not None:
         print(f"video:      {video}")
     return 0
 

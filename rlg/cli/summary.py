@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rlg.api.expectation import Verdict
@@ -137,20 +137,3 @@ def describe(evaluation: Evaluation) -> str:
         f"mean reward {evaluation.mean_reward:.2f} +- {evaluation.std_reward:.2f} over "
         f"{len(evaluation.returns)} episodes of {evaluation.mean_length:.0f} steps{cut}"
     )
-
-
-def figures_of(evaluation: Evaluation) -> dict[str, Any]:
-    """The same for machines, with every episode; NaN and infinities by name, for JSON."""
-    from rlg.tracking.files import plain
-
-    found: dict[str, Any] = plain(
-        {
-            "mean_reward": evaluation.mean_reward,
-            "std_reward": evaluation.std_reward,
-            "mean_length": evaluation.mean_length,
-            "returns": evaluation.returns,
-            "lengths": evaluation.lengths,
-            "cut": evaluation.cut,
-        }
-    )
-    return found

@@ -8,6 +8,7 @@ import typer
 
 from rlg.api.composing.command_line import CommandLine
 from rlg.cli.flags import ConfigDir, ConfigName, Overrides
+from rlg.cli.waiting import loading_message, print_start, waiting
 from rlg.errors import SpecError
 
 Facts = Literal["all", "config", "defaults", "defaults-tree", "plugins", "searchpath"]
@@ -57,7 +58,6 @@ def train(
     if cfg or info or hydra_help:
         return _show(line, cfg, package, resolve, info)
     from rlg.api.composing.compose import new_run
-    from rlg.cli.waiting import loading_message, print_start, waiting
 
     with new_run(line) as new, waiting(loading_message(new.config)):
         from rlg.api.run import train as train_run

@@ -42,9 +42,6 @@ class Curve:
     def seed(self) -> Any:
         return self.config.get("seed")
 
-    def at(self, x: Floats) -> Floats:
-        return np.interp(x, self.x, self.y)
-
     def smoothed(self, points: int) -> Curve:
         """The mean of up to this many last points, at each point."""
         total = np.concatenate([[0.0], np.cumsum(self.y)])
@@ -78,7 +75,7 @@ class CurveGroup:
         last = min(curve.x[-1] for curve in self.curves)
         places = {tuple(curve.x[(curve.x >= first) & (curve.x <= last)]) for curve in self.curves}
         x = np.array(places.pop()) if len(places) == 1 else np.linspace(first, last, GRID)
-        values = np.stack([curve.at(x) for curve in self.curves])
+        values = np.stack([np.interp(x, curve.x, curve.y) for curve in self.curves])
         spread = values.std(axis=0, ddof=1) if self.count > 1 else np.zeros_like(x)
         return x, values.mean(axis=0), spread
 

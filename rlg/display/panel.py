@@ -72,16 +72,16 @@ def _progress(reading: Reading, width: int) -> Table:
     left = f"{readable.duration(reading.left)} left"
     times = f"{readable.duration(reading.elapsed)} elapsed, {left}"
     # As much as leaves room for a bar.
-    choices = [[percent, steps, times], [percent, steps, left], [percent, left], [percent]]
-    rooms = [width - sum(len(word) + 1 for word in words) for words in choices]
-    words, room = next(
-        (pair for pair in zip(choices, rooms, strict=True) if pair[1] >= _SHORTEST_BAR),
-        (choices[-1], _SHORTEST_BAR),
-    )
+    for words in ([percent, steps, times], [percent, steps, left], [percent, left], [percent]):
+        room = width - sum(len(word) + 1 for word in words)
+        if room >= _SHORTEST_BAR:
+            break
     table = Table.grid(padding=(0, 1))
     for _ in range(1 + len(words)):
         table.add_column(no_wrap=True)
-    bar = ProgressBar(total=max(1, known.total), completed=known.steps, width=room)
+    bar = ProgressBar(
+        total=max(1, known.total), completed=known.steps, width=max(room, _SHORTEST_BAR)
+    )
     table.add_row(bar, Text(words[0], style="bold"), *(Text(w, style="dim") for w in words[1:]))
     return table
 

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +33,7 @@ class Video:
             raise SpecError(f"--video {path}: its name must end in {known}.")
         self.path = path
         self._part = path.with_name(f".{path.stem}.part{path.suffix}")
-        self._writer: Any = None
+        self._writer: _Writer | None = None
 
     def add(self, env: Shown, observations: Any) -> None:
         """Films what the environment shows now."""
@@ -48,12 +47,7 @@ class Video:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         if self._writer is not None:
             self._writer.close()
             if error is None:
@@ -61,54 +55,40 @@ class Video:
         self._part.unlink(missing_ok=True)
 
 
-class _Imageio:
-    """H.264, which browsers play too."""
-
-    def __init__(self, path: Path, fps: float, size: tuple[int, int]) -> None:
-        self._writer: Any = import_module("imageio").get_writer(path, fps=fps, macro_block_size=2)
-        self.write: Callable[[Frame], None] = self._writer.append_data
-        self.close: Callable[[], None] = self._writer.close
+class _Writer(NamedTuple):
+    write: Callable[[Frame], Any]
+    close: Callable[[], Any]
 
 
-class _OpenCV:
-    """MPEG-4 part 2: OpenCV's wheels have no encoder for H.264."""
+def _mp4(path: Path, fps: float, size: tuple[int, int]) -> _Writer:
+    """H.264, which browsers play too, or MPEG-4 part 2: OpenCV's wheels can't encode the first."""
+    if find_spec("imageio") is not None and find_spec("imageio_ffmpeg") is not None:
+        film: Any = import_module("imageio").get_writer(path, fps=fps, macro_block_size=2)
+        return _Writer(film.append_data, film.close)
+    import cv2
 
-    def __init__(self, path: Path, fps: float, size: tuple[int, int]) -> None:
-        import cv2
-
-        self._writer = cv2.VideoWriter(str(path), cv2.VideoWriter.fourcc(*"mp4v"), fps, size)
-        if not self._writer.isOpened():
-            raise TrackingError(
-                f"--video {path.name}: OpenCV has no codec for it. Install one with "
-                f"{pip_install('video')}, or write a .gif."
-            )
-        self.close = self._writer.release
-
-    def write(self, frame: Frame) -> None:
-        self._writer.write(frame[:, :, ::-1])  # BGR
-
-
-class _Gif:
-    def __init__(self, path: Path, fps: float, size: tuple[int, int]) -> None:
-        self._path = path
-        self._milliseconds = max(20, round(1000 / fps))  # players take less for none at all
-        self._frames: list[Any] = []
-
-    def write(self, frame: Frame) -> None:
-        from PIL import Image
-
-        self._frames.append(Image.fromarray(frame).quantize(64))
-
-    def close(self) -> None:
-        first, *rest = self._frames
-        first.save(
-            self._path, save_all=True, append_images=rest, duration=self._milliseconds, loop=0
+    writer = cv2.VideoWriter(str(path), cv2.VideoWriter.fourcc(*"mp4v"), fps, size)
+    if not writer.isOpened():
+        raise TrackingError(
+            f"--video {path.name}: OpenCV has no codec for it. Install one with "
+            f"{pip_install('video')}, or write a .gif."
         )
+    return _Writer(lambda frame: writer.write(frame[:, :, ::-1]), writer.release)  # BGR
 
 
-def _mp4(path: Path, fps: float, size: tuple[int, int]) -> Any:
-    has_ffmpeg = find_spec("imageio") is not None and find_spec("imageio_ffmpeg") is not None
-    return (_Imageio if has_ffmpeg else _OpenCV)(path, fps, size)
+def _gif(path: Path, fps: float, size: tuple[int, int]) -> _Writer:
+    from PIL import Image
+
+    frames: list[Any] = []
+    pause = max(20, round(1000 / fps))  # milliseconds; players take less for none at all
+
+    def close() -> None:
+        frames[0].save(path, save_all=True, append_images=frames[1:], duration=pause, loop=0)
+
+    return _Writer(lambda frame: frames.append(Image.fromarray(frame).quantize(64)), close)
 
 
-WRITERS: dict[str, Callable[[Path, float, tuple[int, int]], Any]] = {".mp4": _mp4, ".gif": _Gif}
+WRITERS: dict[str, Callable[[Path, float, tuple[int, int]], _Writer]] = {
+    ".mp4": _mp4,
+    ".gif": _gif,
+}

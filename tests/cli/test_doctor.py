@@ -8,8 +8,7 @@ from importlib.metadata import metadata, version
 import psutil
 import pytest
 
-from rlg.api.inspection import health
-from rlg.api.inspection.installed import extras
+from rlg.testing.machine import health
 
 
 def test_a_quick_look_names_versions_resources_and_extras(rlg):
@@ -23,7 +22,7 @@ def test_a_quick_look_names_versions_resources_and_extras(rlg):
 
 
 def test_an_extra_says_what_is_missing_and_how_to_install_it(rlg):
-    for extra in extras():
+    for extra in health.extras():
         assert extra.present or extra.missing
         for name in extra.present:
             assert version(name.split()[0]) == name.split()[1]

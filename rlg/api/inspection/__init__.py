@@ -1,1 +1,1 @@
-"""What can be chosen, estimates of a configuration, and the health of the installation."""
+"""What can be chosen, and estimates of a configuration."""

@@ -21,13 +21,14 @@ from rlg.api.folders import note_failure
 from rlg.api.phases import INTERRUPTED
 from rlg.api.run import OnStart, Outcome, Start, resume, train
 from rlg.api.sweeps.plan import swept_values
-from rlg.api.sweeps.stopping import NamedLines, share_threads, worker_of
+from rlg.api.sweeps.stopping import NamedLines, worker_of
+from rlg.backends.threads import share_threads
 from rlg.display.readable import short
 from rlg.errors import CheckpointError, SpecError
 from rlg.tracking.checkpoints.store import BrokenCheckpointError, CheckpointStore
 from rlg.tracking.folder import RunFolder
 from rlg.tracking.meta import timestamp
-from rlg.tracking.sweeps.files import Job, digest_of, seconds_between
+from rlg.tracking.sweeps.files import Job, digest_of
 from rlg.tracking.sweeps.rows import DONE, MISSING, RUNNING, config_of, state_of
 
 
@@ -165,10 +166,7 @@ def _recorded(job: Job, folder: Path, state: str, status: Any) -> Job:
             )
         RunFolder(folder).clear()
         return job
-    seconds = known.seconds
-    if known.attempt is not None and status is not None and status.updated:
-        seconds += max(0.0, seconds_between(known.attempt, status.updated))
-    return replace(job, seconds=seconds)
+    return replace(job, seconds=known.spent("" if status is None else status.updated))
 
 
 def _already_done(folder: Path) -> AlreadyDone:

@@ -24,7 +24,6 @@ from typing import Any, Self, TextIO
 
 import psutil
 
-from rlg.api.inspection.health import THREADS
 from rlg.api.phases import INTERRUPTED
 from rlg.tracking import lock
 from rlg.tracking.sweeps.files import STOP, job_folders
@@ -143,11 +142,3 @@ class NamedLines(io.TextIOBase):
 
     def fileno(self) -> int:
         return self._stream.fileno()
-
-
-def share_threads(jobs: int) -> None:
-    """Limits the frameworks that this process loads next to its share of the cores."""
-    cores = len(os.sched_getaffinity(0))
-    workers = jobs if jobs > 0 else max(1, cores + 1 + jobs)
-    for name in THREADS:
-        os.environ.setdefault(name, str(max(1, cores // workers)))

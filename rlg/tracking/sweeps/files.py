@@ -42,6 +42,11 @@ class Job:
         """For messages: `job 3 (seed=1)`."""
         return f"job {self.number} ({' '.join(self.values or self.overrides)})"
 
+    def spent(self, updated: str) -> float:
+        """Seconds of all attempts; one that was killed counts up to its last sign of life."""
+        rest = seconds_between(self.attempt, updated) if self.attempt and updated else 0.0
+        return self.seconds + max(0.0, rest)
+
     def write(self, folder: Path) -> None:
         write_atomically(folder / JOB, json.dumps(asdict(self), indent=1) + "\n")
 

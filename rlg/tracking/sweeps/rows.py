@@ -142,29 +142,12 @@ def _row(job: Job, path: Path, running: bool) -> Row:
     state, status = state_of(path)
     if status is None:
         return Row(job, path, WAITING if running else MISSING)
-    return Row(
-        job,
-        path,
-        state,
-        status.steps,
-        _reward(status.last_evaluation),
-        _reward(status.best_evaluation),
-        _seconds(job, status),
-        status.error,
-        status.exit_code,
-    )
-
-
-def _reward(evaluation: Mapping[str, Any] | None) -> float | None:
-    return None if evaluation is None else float(evaluation["mean_reward"])
-
-
-def _seconds(job: Job, status: Status) -> float | None:
-    """Of all attempts, without the pauses between them."""
-    if job.attempt is None and job.seconds:
-        return job.seconds
-    first = job.attempt or status.started
-    return job.seconds + max(0.0, seconds_between(first, status.updated)) if first else None
+    evaluations = (status.last_evaluation, status.best_evaluation)
+    last, best = (None if e is None else float(e["mean_reward"]) for e in evaluations)
+    seconds = job.spent(status.updated) or None
+    if seconds is None and status.started:  # of a run that was not a job
+        seconds = seconds_between(status.started, status.updated)
+    return Row(job, path, state, status.steps, last, best, seconds, status.error, status.exit_code)
 
 
 def _groups(rows: Sequence[Row]) -> list[Group]:

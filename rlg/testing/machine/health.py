@@ -9,24 +9,19 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, metadata, requires, version
 from pathlib import Path
 from typing import Literal
 
 import psutil
+from packaging.requirements import Requirement
 
-from rlg.api.inspection.installed import extras, version_of
+from rlg.backends.threads import THREADS
 from rlg.errors import DISTRIBUTION, pip_install
 
 State = Literal["ok", "warning", "missing", "broken"]
-THREADS = (
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "NUMBA_NUM_THREADS",
-    "TF_NUM_INTRAOP_THREADS",
-    "TF_NUM_INTEROP_THREADS",
-)
 GIGA = 10**9
 LIMIT = 90.0  # seconds for one probe
 
@@ -61,6 +56,15 @@ class Check:
     @property
     def is_failure(self) -> bool:
         return self.is_required and self.state in ("missing", "broken")
+
+
+@dataclass(frozen=True, slots=True)
+class Extra:
+    """An optional part of rlg: `pip install 'rlgraph-next[name]'`."""
+
+    name: str
+    present: tuple[str, ...]  # with versions
+    missing: tuple[str, ...]
 
 
 def quick_checks() -> Iterator[Check]:
@@ -105,7 +109,7 @@ def probe_checks(names: Sequence[str], limit: float = LIMIT) -> Iterator[Check]:
 
 def _start(name: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "rlg.api.inspection.probes", name],
+        [sys.executable, "-m", "rlg.testing.machine.probes", name],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -156,3 +160,35 @@ def _threads(cores: int) -> Check:
 def _room(name: str, free: int, line: str, advice: str) -> Check:
     is_short = free < 2 * GIGA
     return Check(name, "warning" if is_short else "ok", line, advice if is_short else "")
+
+
+# -- packages, as their metadata says -------------------------------------------------------------
+def version_of(package: str) -> str | None:
+    """The installed version."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def extras(package: str = DISTRIBUTION) -> list[Extra]:
+    """Every extra, with what of it is installed."""
+    found = []
+    for name in metadata(package).get_all("Provides-Extra") or []:
+        versions = {other: version_of(other) for other in _needed(package, name)}
+        present = tuple(f"{other} {version}" for other, version in versions.items() if version)
+        missing = tuple(other for other, version in versions.items() if not version)
+        found.append(Extra(name, present, missing))
+    return found
+
+
+def _needed(package: str, extra: str) -> list[str]:
+    """The packages that an extra brings; those that another package's extra brings as well."""
+    found: list[str] = []
+    with suppress(PackageNotFoundError):
+        for requirement in map(Requirement, requires(package) or []):
+            marker = requirement.marker
+            if marker and marker.evaluate({"extra": extra}) > marker.evaluate({"extra": ""}):
+                parts, name = sorted(requirement.extras), requirement.name
+                found += [inner for part in parts for inner in _needed(name, part)] or [name]
+    return list(dict.fromkeys(found))

@@ -1,4 +1,4 @@
-"""Small real computations, one process each: `python -m rlg.api.inspection.probes torch`.
+"""Small real computations, one process each: `python -m rlg.testing.machine.probes torch`.
 
 In processes of their own, because a broken framework may not raise an error but crash. Each probe
 returns one line on what it saw, and may need up to a minute on a cold disk.

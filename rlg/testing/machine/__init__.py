@@ -1,0 +1,1 @@
+"""The checks behind `rlg doctor`: whether this machine can run everything."""
