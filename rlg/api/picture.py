@@ -56,9 +56,8 @@ def write_picture(
     kind: str,
     path: Path,
     api: str | None = None,
-    *,
-    depth: int = DEPTH,
     title: str = "",
+    depth: int | None = None,
 ) -> None:
     """Writes one format: a file, or a folder of plans or of TensorBoard events."""
     if kind == "plan":
@@ -67,8 +66,8 @@ def write_picture(
     elif kind == "tensorboard":
         _write_events(executor, path, api)
     elif kind == "html":
-        plans = plan_sources(executor, api)
-        _write(path, to_html(executor.builder, api, depth=depth, title=title, plans=plans))
+        plans, unfolded = plan_sources(executor, api), DEPTH if depth is None else depth
+        _write(path, to_html(executor.builder, api, depth=unfolded, title=title, plans=plans))
     else:
         _write(path, DRAWINGS[kind](executor.builder, api))
 

@@ -44,8 +44,7 @@ def graph(
     places = _places(formats, output, prints=text or plan)
     given, named = _take_api(overrides or [], api, plan=plan)
     config = _config(CommandLine(given, config_dir, config_name), trust_plugins)
-    from rlg.api.picture import DEPTH, built_graph, plan_sources, write_picture
-    from rlg.display.readable import short
+    from rlg.api.picture import built_graph, plan_sources
     from rlg.graph.drawing import text_tree
 
     with waiting(loading_message(config)):
@@ -58,15 +57,9 @@ def graph(
         if plan:
             print("\n\n".join(plan_sources(executor, named).values()), end="")
         for kind, path in places.items():
-            unfolded = DEPTH if depth is None else depth
-            write_picture(executor, kind, path, named, depth=unfolded, title=title)
-            print(f"{kind + ':':13}{short(path)}")
+            _write(executor, kind, path, named, title, depth)
     except ExecutionError as error:  # an API method that is not there
         raise SpecError(f"rlg graph: {error}") from error
-    except OSError as error:
-        raise TrackingError(
-            f"--output {error.filename}: {error.strerror}. Give a place that can be written."
-        ) from error
     return 0
 
 
@@ -124,3 +117,16 @@ def _config(line: CommandLine, trust_plugins: bool) -> dict[str, Any]:
     from rlg.api.folders import run_config
 
     return run_config(first, imports_plugins=True, trust_plugins=trust_plugins)
+
+
+def _write(executor: Any, kind: str, path: Path, api: str | None, *how: Any) -> None:
+    from rlg.api.picture import write_picture
+    from rlg.display.readable import short
+
+    try:
+        write_picture(executor, kind, path, api, *how)
+    except OSError as error:
+        raise TrackingError(
+            f"--output {path}: {error.strerror}. Give a place that can be written."
+        ) from error
+    print(f"{kind + ':':13}{short(path)}")

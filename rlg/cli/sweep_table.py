@@ -9,27 +9,19 @@ from collections.abc import Sequence
 
 from rlg.cli.output import print_json, print_table
 from rlg.display.readable import short
-from rlg.tracking.sweeps.rows import (
-    DONE,
-    FAILED,
-    INTERRUPTED,
-    KILLED,
-    MISSING,
-    RUNNING,
-    Sweep,
-)
+from rlg.tracking.sweeps import rows
 
 LISTED = 20  # failed jobs
 STYLES = {
-    DONE: "green",
-    FAILED: "bold red",
-    KILLED: "yellow",
-    INTERRUPTED: "yellow",
-    RUNNING: "cyan",
+    rows.DONE: "green",
+    rows.FAILED: "bold red",
+    rows.KILLED: "yellow",
+    rows.INTERRUPTED: "yellow",
+    rows.RUNNING: "cyan",
 }
 
 
-def print_sweep(sweep: Sweep) -> None:
+def print_sweep(sweep: rows.Sweep) -> None:
     """Prints the jobs, means over seeds, the best, the failed, and what to type next."""
     jobs = [
         (
@@ -67,7 +59,7 @@ def print_sweep(sweep: Sweep) -> None:
     sys.stdout.flush()
 
 
-def print_sweep_json(sweep: Sweep) -> None:
+def print_sweep_json(sweep: rows.Sweep) -> None:
     """All figures in full."""
     jobs = [
         {
@@ -101,8 +93,8 @@ def print_sweep_json(sweep: Sweep) -> None:
     )
 
 
-def _lines(sweep: Sweep) -> list[tuple[str, str]]:
-    best, failed = sweep.best, sweep.of_state(FAILED)
+def _lines(sweep: rows.Sweep) -> list[tuple[str, str]]:
+    best, failed = sweep.best, sweep.of_state(rows.FAILED)
     lines = [("failed", f"{row.job.name}: {row.error}") for row in failed[:LISTED]]
     if len(failed) > LISTED:
         lines.append(("", f"and {len(failed) - LISTED} more; their status.json says why"))
@@ -112,11 +104,11 @@ def _lines(sweep: Sweep) -> list[tuple[str, str]]:
     return [*lines, *_next(sweep)]
 
 
-def _next(sweep: Sweep) -> list[tuple[str, str]]:
+def _next(sweep: rows.Sweep) -> list[tuple[str, str]]:
     """Commands that make sense from here."""
     folder = shlex.quote(short(sweep.folder))
     found = []
-    undone = sweep.of_state(FAILED, KILLED, INTERRUPTED, MISSING)
+    undone = sweep.of_state(rows.FAILED, rows.KILLED, rows.INTERRUPTED, rows.MISSING)
     if undone and sweep.plan is not None and not sweep.running:
         found.append(("resume", f"rlg sweep {folder} --resume"))
     if sweep.running:

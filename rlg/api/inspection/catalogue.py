@@ -6,14 +6,20 @@ framework is imported: components are plain Python until they are built.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from rlg.api.agents.factory import AGENTS, agent_class
+from rlg.api.config.components import component_arguments
 from rlg.api.config.groups import groups, option_file
+from rlg.api.config.sections import EXECUTORS, backend_arguments
 from rlg.api.config.signatures import MISSING, Arguments, describe, plain
+from rlg.api.config.validate import agent_arguments
+from rlg.envs import env_names
+from rlg.envs.registry import SHORT_NAMES
+from rlg.graph import registry
 
 PLUGINS = "plugins"
 ENVIRONMENTS = ("env", "envs", "environment", "environments")
@@ -118,8 +124,6 @@ def family_sections(names: Iterable[str]) -> list[Section]:
 
 def families() -> dict[str, list[str]]:
     """Names of components by family: the folder of the library that they lie in."""
-    from rlg.graph import registry
-
     found: dict[str, list[str]] = {}
     for name in registry.names():
         path = registry.COMPONENTS.get(name)
@@ -129,9 +133,6 @@ def families() -> dict[str, list[str]]:
 
 def component_entry(name: str) -> Entry:
     """A component with its constructor's arguments."""
-    from rlg.api.config.components import component_arguments
-    from rlg.graph import registry
-
     cls = registry.component_class(name)
     source = None if name in registry.COMPONENTS else cls.__module__
     return Entry(name, _line_of(cls), shown(component_arguments(name)), source)
@@ -139,9 +140,6 @@ def component_entry(name: str) -> Entry:
 
 def agent_section() -> Section:
     """The agents, with the keys of the section `agent`."""
-    from rlg.api.agents.factory import AGENTS, agent_class
-    from rlg.api.config.validate import agent_arguments
-
     entries = [
         Entry(name, _line_of(agent_class(name)), shown(agent_arguments(name))) for name in AGENTS
     ]
@@ -150,8 +148,6 @@ def agent_section() -> Section:
 
 def backend_section() -> Section:
     """The backends, with the keys of the section `backend`."""
-    from rlg.api.config.sections import EXECUTORS, backend_arguments
-
     lines = {
         "torch": "PyTorch, define-by-run or compiled.",
         "tf": "TensorFlow, one tf.function per API method.",
@@ -164,9 +160,6 @@ def backend_section() -> Section:
 
 def environment_sections(added: Iterable[str] = ()) -> list[Section]:
     """Short names, Atari games, and ids that plugins have `added` to gymnasium's."""
-    from rlg.envs import env_names
-    from rlg.envs.registry import SHORT_NAMES
-
     short = tuple(Entry(name, env_id) for name, env_id in SHORT_NAMES.items())
     games = tuple(Entry(name) for name in env_names() if name not in SHORT_NAMES)
     ids = Entry("any id", "of gymnasium's registry: env=CartPole-v1, env=ALE/Pong-v5")
@@ -197,5 +190,4 @@ def _plain(value: Any) -> Any:
 
 
 def _line_of(cls: type) -> str:
-    text = inspect.getdoc(cls) if cls.__doc__ else None
-    return first_sentence((text or "").partition("\n\n")[0])
+    return first_sentence((cls.__doc__ or "").partition("\n\n")[0])

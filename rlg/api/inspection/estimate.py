@@ -103,10 +103,13 @@ def report_on(config: Mapping[str, Any]) -> Report:
     num_envs, total = config["env"]["num_envs"], config["total_timesteps"]
     size = agent.task_steps(num_envs) * num_envs
     rounds = Rounds(size, -(-total // size))
+    replay = None
     if "replay" in agent.loops:
-        _add_replay(found, config, rounds, agent.cadence)
-    else:
-        _add_batches(found, config, rounds)
+        window = config["agent"].get("n_step", 1)
+        replay = Replay.of(rounds, agent.cadence, num_envs, window)
+    _add_rounds(found, config, rounds, replay)
+    if replay is not None:
+        _add_learning(found, config, replay)
     _add_visits(found, config, rounds)
     skip = config["env"].get("frame_skip", 1)
     line = f"frames: {skip * total:,} ({skip} for each step)" if skip > 1 else ""
@@ -121,52 +124,61 @@ def report_on(config: Mapping[str, Any]) -> Report:
     return found
 
 
-def _add_rounds(found: Report, rounds: Rounds, num_envs: int, each: float, of: str) -> None:
-    found.add(
-        "steps_per_iteration",
-        rounds.size,
-        f"iteration: {rounds.size:,} steps ({num_envs} environments x "
-        f"{rounds.size // num_envs}), then {each:,.4g} update{'s' * (each != 1)}{of}",
-    )
+def _add_rounds(
+    found: Report, config: Mapping[str, Any], rounds: Rounds, replay: Replay | None
+) -> None:
+    """Iterations: those of replay learn by a cadence, on-policy ones make one update each."""
+    agent, num_envs = config["agent"], config["env"]["num_envs"]
+    batch, each, updates, of, ratio = agent.get("batch_size"), 1.0, rounds.count, "", None
+    if replay is not None:
+        gradient_steps, train_freq = replay.cadence.gradient_steps, replay.cadence.train_freq
+        each, updates = gradient_steps * rounds.size / train_freq, replay.updates
+        of = "" if batch is None else f" of {batch:,} transitions"
+        ratio = None if batch is None else gradient_steps * batch / train_freq
+    elif {"n_epochs", "batch_size"} <= set(agent):
+        parts = max(1, rounds.size // batch)
+        of = f" of {agent['n_epochs']} epochs, {parts:,} minibatches each"
+    line = f"{rounds.size:,} steps ({num_envs} environments x {rounds.size // num_envs}), then "
+    line += f"{each:,.4g} update{'s' * (each != 1)}{of}"
+    found.add("steps_per_iteration", rounds.size, f"iteration: {line}")
     found.add("updates_per_iteration", each)
-
-
-def _add_run(found: Report, rounds: Rounds, updates: int) -> None:
+    if ratio is not None:
+        found.add("samples_trained_per_sample_collected", ratio, f"replay ratio: {ratio:.4g}")
     line = f"{rounds.count:,} iterations, {rounds.steps:,} steps, {updates:,} updates"
     found.add("iterations", rounds.count, f"whole run: {line}")
     found.add("steps", rounds.steps)
     found.add("updates", updates)
 
 
-def _add_batches(found: Report, config: Mapping[str, Any], rounds: Rounds) -> None:
-    """On-policy: one update from each round, in epochs of minibatches where the agent has them."""
-    agent, of = config["agent"], ""
-    if {"n_epochs", "batch_size"} <= set(agent):
-        parts = max(1, rounds.size // agent["batch_size"])
-        of = f" of {agent['n_epochs']} epochs, {parts:,} minibatches each"
-    _add_rounds(found, rounds, config["env"]["num_envs"], 1, of)
-    _add_run(found, rounds, rounds.count)
-
-
-def _add_replay(found: Report, config: Mapping[str, Any], rounds: Rounds, cadence: Cadence) -> None:
-    agent, num_envs = config["agent"], config["env"]["num_envs"]
-    replay = Replay.of(rounds, cadence, num_envs, agent.get("n_step", 1))
-    each, batch = cadence.gradient_steps * rounds.size / cadence.train_freq, agent.get("batch_size")
-    of = "" if batch is None else f" of {batch:,} transitions"
-    _add_rounds(found, rounds, num_envs, each, of)
-    if batch is not None:
-        ratio = cadence.gradient_steps * batch / cadence.train_freq
-        found.add("samples_trained_per_sample_collected", ratio, f"replay ratio: {ratio:.4g}")
-    _add_run(found, rounds, replay.updates)
+def _add_learning(found: Report, config: Mapping[str, Any], replay: Replay) -> None:
+    """When replay learns, explores and copies its weights, and what makes no sense about it."""
+    agent, total = config["agent"], config["total_timesteps"]
     start = int(replay.at[0]) if replay.at.size else None
     when = "never" if start is None else f"at step {start:,}"
     found.add("first_update_at", start, f"learning starts: {when}")
     _add_exploration(found, config)
-    if "target_update_interval" in agent:
-        syncs, tau = replay.syncs(agent["target_update_interval"]), agent.get("tau", 1)
+    starts, size = replay.cadence.starts, config.get("memory", {}).get("buffer_size")
+    interval = agent.get("target_update_interval")
+    syncs = None if interval is None else replay.syncs(interval)
+    if syncs is not None:
+        tau = agent.get("tau", 1)
         share = "" if tau == 1 else f", each takes over {tau:g} of the weights"
         found.add("target_syncs", syncs, f"copies into the target network: {syncs:,}{share}")
-    _check_replay(found, config, replay)
+    if not replay.updates:
+        found.warnings.append(
+            f"agent.learning_starts={starts} is not reached in total_timesteps={total}: nothing "
+            "will be learnt."
+        )
+    elif syncs == 0:
+        found.warnings.append(
+            f"agent.target_update_interval={interval} is longer than the run of {total} steps: "
+            "the target network stays as it began."
+        )
+    if size is not None and size < min(starts, total):
+        found.warnings.append(
+            f"memory.buffer_size={size} is smaller than agent.learning_starts={starts}: the first "
+            "transitions are overwritten before anything is learnt."
+        )
 
 
 def _add_exploration(found: Report, config: Mapping[str, Any]) -> None:
@@ -183,27 +195,6 @@ def _add_exploration(found: Report, config: Mapping[str, Any]) -> None:
                 "agent.exploration_final_eps is larger than agent.exploration_initial_eps: "
                 "exploration grows."
             )
-
-
-def _check_replay(found: Report, config: Mapping[str, Any], replay: Replay) -> None:
-    agent, total = config["agent"], config["total_timesteps"]
-    starts, size = replay.cadence.starts, config.get("memory", {}).get("buffer_size")
-    interval = agent.get("target_update_interval")
-    if not replay.updates:
-        found.warnings.append(
-            f"agent.learning_starts={starts} is not reached in total_timesteps={total}: nothing "
-            "will be learnt."
-        )
-    elif interval is not None and not replay.syncs(interval):
-        found.warnings.append(
-            f"agent.target_update_interval={interval} is longer than the run of {total} steps: "
-            "the target network stays as it began."
-        )
-    if size is not None and size < min(starts, total):
-        found.warnings.append(
-            f"memory.buffer_size={size} is smaller than agent.learning_starts={starts}: the first "
-            "transitions are overwritten before anything is learnt."
-        )
 
 
 def _add_visits(found: Report, config: Mapping[str, Any], rounds: Rounds) -> None:

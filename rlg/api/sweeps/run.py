@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from pathlib import Path
 
+from hydra.core.override_parser.types import Quote, QuotedString
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
@@ -98,5 +99,4 @@ def _refuse_code(config: DictConfig, line: CommandLine) -> None:
 
 def quoted(path: Path) -> str:
     """As a value of Hydra's grammar, where commas and blanks mean something."""
-    text = str(path).replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{text}'"
+    return QuotedString(str(path), Quote.single).with_quotes()
