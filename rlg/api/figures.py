@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from rlg.api.agents.agent import RECORDS, Agent
 from rlg.display.figures import Evaluated, Figures, MemoryFill, Title
 from rlg.display.readable import short
 
@@ -31,11 +30,15 @@ def figures_of(session: Session) -> Figures:
     """The figures of this moment."""
     means = session.episodes.means()
     reward = means.get("rollout/ep_rew_mean")
+    num_envs = session.config["env"].get("num_envs", 1)
     local = {
-        "envs": session.config["env"].get("num_envs", 1),
+        "envs": num_envs,
         "steps": session.steps,
         "episodes": session.episodes.episodes,
         **({} if reward is None else {"reward": reward}),
+    }
+    remote = {
+        name: {"envs": num_envs, **worker} for name, worker in session.loop.pool.workers().items()
     }
     return Figures(
         steps=session.steps,
@@ -51,13 +54,8 @@ def figures_of(session: Session) -> Figures:
         memory=_fill(session),
         epsilon=session.rollout_metrics.get("exploration_rate"),
         loss=session.latest.get("train/loss"),
-        workers={LOCAL: local},
+        workers=remote or {LOCAL: local},
     )
-
-
-def nbytes_of_memory(agent: Agent) -> int:
-    """What the agent's replay data takes."""
-    return agent.executor.nbytes(RECORDS)
 
 
 def _replay_ratio(session: Session) -> float | None:
@@ -73,7 +71,8 @@ def _fill(session: Session) -> MemoryFill | None:
     capacity = memory.get("buffer_size") if isinstance(memory, Mapping) else None
     if not isinstance(capacity, int):
         return None
-    return MemoryFill(min(session.agent.stored, capacity), capacity, session.memory_nbytes)
+    trainer = session.loop.trainer
+    return MemoryFill(min(trainer.stored, capacity), capacity, trainer.memory_nbytes)
 
 
 def _evaluated(note: Mapping[str, Any] | None) -> Evaluated | None:

@@ -15,13 +15,14 @@ from typing import Any, Self
 
 from rlg.api.agents.agent import Agent
 from rlg.api.agents.factory import ConfiguredAgents
-from rlg.api.figures import figures_of, nbytes_of_memory, title_of
+from rlg.api.figures import figures_of, title_of
 from rlg.api.picture import draw_run
 from rlg.api.summaries import write_histograms, write_scalars
 from rlg.display.progress import Progress, make_progress
 from rlg.errors import ExecutionError
 from rlg.execution.engines import open_engine
 from rlg.execution.evaluation import Evaluation, evaluate
+from rlg.execution.roles import Evaluator
 from rlg.execution.types import Iteration
 from rlg.graph.core.component.randomness import key_of
 from rlg.tracking.checkpoints.store import CheckpointStore
@@ -77,13 +78,14 @@ class Session:
         # As the status notes them: `last_evaluation`, `best_evaluation`.
         self.evaluations: dict[str, Any] = {}
         self.latest: dict[str, float] = {}  # what the newest update gave
-        self.memory_nbytes = nbytes_of_memory(self.agent)
         self._progress: Progress | None = None
         self._elapsed = 0.0  # seconds of training before this process
         self._train: dict[str, list[float]] = {}
         self._saved_at = (-1, -1)  # steps and updates
         self._through = 0  # steps of the rounds that are complete
         self._owes_evaluation = False  # one that the user stopped
+        # Step and model of an evaluation that another process plays.
+        self._evaluated: tuple[int, Mapping[str, Any] | None] | None = None
 
     # -- starting ---------------------------------------------------------------------------------
     def start(self) -> None:
@@ -100,8 +102,7 @@ class Session:
         checkpoint = self.store.load(step, fallback=step is None, stored=["memory"])
         tree = checkpoint.tree
         if "memory" in checkpoint.stored:
-            tree["memory"] = self.agent.records()
-            checkpoint.read_into("memory", tree["memory"])
+            tree["memory"] = self.loop.trainer.read_memory(checkpoint)
         self.loop.set_state(tree, self.horizon)
         # A restore that silently failed is worse than none: compare what arrived.
         checkpoint.check("model", self.agent.get_model())
@@ -138,6 +139,11 @@ class Session:
         return self.loop.clock.updates
 
     @property
+    def memory_nbytes(self) -> int:
+        """What the replay data takes."""
+        return self.loop.trainer.memory_nbytes
+
+    @property
     def rollout_metrics(self) -> dict[str, float]:
         """What the agent says of acting now."""
         return self.agent.rollout_metrics(self.loop.clock)
@@ -168,6 +174,7 @@ class Session:
                     self._write_log(self.steps - first, time.perf_counter() - started)
                 if _crosses(self.intervals.histograms, before, self.steps, self.total):
                     write_histograms(self.agent.executor, self.log, self.steps)
+                self._poll_evaluation()
                 if _crosses(self.intervals.evaluation, before, self.steps, self.total):
                     self._evaluate_unless(interruption, progress)
                 if _crosses(self.intervals.checkpoint, before, self.steps, self.total):
@@ -175,6 +182,8 @@ class Session:
                     self.save()
                 progress.say("")
                 progress.tick()
+            if self._evaluated is not None:
+                self._owes_evaluation = True
             progress.say("saving")
             self.save()
         finally:
@@ -196,6 +205,14 @@ class Session:
 
     def _evaluate_unless(self, interruption: Any, progress: Progress) -> None:
         """An evaluation that the user stops is made when the run goes on."""
+        evaluator = self.loop.evaluator
+        if evaluator is not None:
+            # One at a time; the last one is waited for.
+            is_last = self.steps >= self.total
+            if not evaluator.is_busy or (is_last and self._await_evaluation(interruption)):
+                self._begin_evaluation(evaluator)
+            self._owes_evaluation = is_last and not self._await_evaluation(interruption)
+            return
 
         def go_on() -> None:
             progress.tick()
@@ -209,6 +226,32 @@ class Session:
         except _EvaluationStopped:
             self._owes_evaluation = self.steps < self.total
 
+    def _begin_evaluation(self, evaluator: Evaluator) -> None:
+        """Of this moment's weights, in another process."""
+        weights = self.agent.weights(self.updates)
+        settings = self.config["evaluation"]
+        episodes, max_steps = settings["episodes"], settings["max_steps"]
+        evaluator.start(weights, self.config["env"], episodes, self.evaluation_seed, max_steps)
+        self._evaluated = (self.steps, self.agent.get_model() if self.best else None)
+
+    def _poll_evaluation(self, timeout: float = 0.0) -> None:
+        """Notes the result of an evaluation in another process, if it is there."""
+        if self._evaluated is None or self.loop.evaluator is None:
+            return
+        result = self.loop.evaluator.poll(timeout)
+        if result is not None:
+            (step, model), self._evaluated = self._evaluated, None
+            self._note_evaluation(result, step, lambda: model)
+
+    def _await_evaluation(self, interruption: Any) -> bool:
+        """Whether it has come to its end before the user lost patience."""
+        while self._evaluated is not None and not interruption.by_user:
+            self._poll_evaluation(0.2)
+            if self._progress is not None:
+                self._progress.say("evaluating")
+                self._progress.tick()
+        return self._evaluated is None
+
     def evaluate(self, after_step: Callable[[], None] | None = None) -> Evaluation:
         """Plays evaluation episodes and notes the result."""
         settings = self.config["evaluation"]
@@ -220,20 +263,26 @@ class Session:
             after_step,
             max_steps=settings["max_steps"],
         )
+        self._note_evaluation(result, self.steps, self.agent.get_model)
+        return result
+
+    def _note_evaluation(
+        self, result: Evaluation, step: int, model: Callable[[], Mapping[str, Any] | None]
+    ) -> None:
         if result.cut:
-            self.folder.log.write(f"evaluation at step {self.steps}: {result.cut_note}")
+            self.folder.log.write(f"evaluation at step {step}: {result.cut_note}")
         self.last = result
-        note = {"step": self.steps, "mean_reward": result.mean_reward}
+        note = {"step": step, "mean_reward": result.mean_reward}
         changes: dict[str, Any] = {"last_evaluation": note}
         if is_better(result.mean_reward, self.folder.status.best_evaluation):
             changes["best_evaluation"] = note
             if self.best is not None:
-                self.best.save(self.steps, {"model": self.agent.get_model()})
+                self.best.save(step, {"model": model()})
                 # A resume from any checkpoint finds the model that was the best one then.
                 self.best.keep_for(self.store.steps())
         self.evaluations |= changes
         self.log.log(
-            self.steps,
+            step,
             {
                 "eval/mean_reward": result.mean_reward,
                 "eval/std_reward": result.std_reward,
@@ -241,7 +290,6 @@ class Session:
             },
         )
         self.folder.update(steps=self.steps, updates=self.updates, **changes)
-        return result
 
     def save(self) -> None:
         """Writes a checkpoint of this step, unless there is one."""

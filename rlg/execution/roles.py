@@ -100,6 +100,9 @@ class Learner(Protocol):
     def stored(self) -> int:
         """Transitions in the memory, since it was empty."""
 
+    @property
+    def memory_nbytes(self) -> int: ...
+
     def weights(self, version: int) -> Weights:
         """What actors act by."""
 
@@ -164,6 +167,9 @@ class SamplerPool(Stateful, Protocol):
 
     is_concurrent: bool  # whether samplers go on while the learner learns
 
+    def workers(self) -> dict[str, dict[str, float]]:
+        """Figures of each sampler by name, to show; empty where there is only this process."""
+
     def statistics(self) -> dict[str, float]:
         """Figures to log, by tag."""
 
@@ -185,6 +191,14 @@ class Trainer(Protocol):
         """Whether there is data to learn from."""
 
     @property
+    def stored(self) -> int:
+        """Transitions in the memory, since it was empty."""
+
+    @property
+    def memory_nbytes(self) -> int:
+        """What the replay data takes."""
+
+    @property
     def wants_data(self) -> bool:
         """Whether a part of the memory has to be filled, whatever the cadence says."""
 
@@ -197,9 +211,22 @@ class Trainer(Protocol):
     def records(self) -> dict[str, Any]:
         """The replay data, for a checkpoint."""
 
+    def read_memory(self, saved: Any) -> Any:
+        """The replay data of a checkpoint that any engine has saved, for `set_state`."""
+
     def weights(self, version: int) -> Weights: ...
     def get_state(self, *, memory: bool = True) -> dict[str, Any]: ...
     def set_state(self, state: Mapping[str, Any]) -> None: ...
+
+
+class Evaluator(Protocol):
+    """Plays evaluations beside the run, one at a time."""
+
+    @property
+    def is_busy(self) -> bool: ...
+    def start(self, weights: Weights, env: Mapping[str, Any], episodes: int, seed: int) -> None: ...
+    def poll(self, timeout: float = 0.0) -> Any:
+        """The Evaluation, or None if it is not there within `timeout` seconds."""
 
 
 class Loop(Protocol):
@@ -212,7 +239,9 @@ class Loop(Protocol):
 
     clock: Clock
     learner: Any  # the agent of this process, which can also act for evaluations
+    pool: SamplerPool
     trainer: Trainer
+    evaluator: Evaluator | None
 
     def start(self) -> None: ...
     def iterate(self, stop: Stop) -> Iteration:

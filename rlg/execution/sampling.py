@@ -112,7 +112,10 @@ class SteppingSampler:
         return {"environments": self.env.snapshot(), "pending": pending, "ahead": ahead}
 
     def set_state(self, state: Mapping[str, Any]) -> None:
-        """Continues exactly from there."""
+        """Continues exactly from there; with new episodes, where an engine saved none."""
+        if "environments" not in state:
+            self.start()
+            return
         self._observations = self.env.restore(state["environments"])
         pending = state["pending"]
         self.adder.set_state(pending)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from rlg.errors import ExecutionError
 from rlg.execution.roles import Learner
-from rlg.execution.types import Batch, Clock, LearnResult, Weights
+from rlg.execution.types import Batch, Clock, LearnResult, SavedBatches, Weights
+from rlg.graph.spaces import map_leaves
 
 
 class FusedTrainer:
@@ -27,6 +29,14 @@ class FusedTrainer:
     def is_ready(self) -> bool:
         return self.learner.stored > 0
 
+    @property
+    def stored(self) -> int:
+        return self.learner.stored
+
+    @cached_property
+    def memory_nbytes(self) -> int:
+        return self.learner.memory_nbytes
+
     def learn(self, clock: Clock) -> LearnResult:
         return self.learner.learn(None, clock)
 
@@ -38,6 +48,14 @@ class FusedTrainer:
 
     def records(self) -> dict[str, Any]:
         return self.learner.records()
+
+    def read_memory(self, saved: Any) -> Any:
+        batches = saved_batches(saved.stored["memory"])
+        if batches is not None:
+            return batches
+        records = self.learner.records()
+        saved.read_into("memory", records)
+        return records
 
     def get_state(self, *, memory: bool = True) -> dict[str, Any]:
         return self.learner.get_state(memory=memory)
@@ -66,3 +84,16 @@ class BatchTrainer(FusedTrainer):
     def learn(self, clock: Clock) -> LearnResult:
         batch, self._batch = self._batch, None
         return self.learner.learn(batch, clock)
+
+
+def saved_batches(stored: Mapping[str, Any]) -> SavedBatches | None:
+    """Replay data that another engine saved as batches; None where it is the arrays of a memory."""
+    if "batches" not in stored:
+        return None
+
+    def read() -> Iterator[Batch]:
+        for batch in stored["batches"]:
+            records = map_leaves(lambda array: array.read(), batch["records"])
+            yield Batch(records, batch["size"], batch["priorities"].read())
+
+    return SavedBatches(read)

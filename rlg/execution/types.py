@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple
 
@@ -138,6 +138,18 @@ class Batch(NamedTuple):
     size: int  # in transitions
     # First priorities [size]: then an actor has prepared the records, and they are stored as such.
     priorities: NDArray[np.float32] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SavedBatches:
+    """Replay data as batches, oldest first: they fit a memory of any engine, size or number of
+    shards. `batches` makes them anew for each pass.
+    """
+
+    batches: Callable[[], Iterator[Batch]]
+
+    def __iter__(self) -> Iterator[Batch]:
+        return self.batches()
 
 
 class Sample(NamedTuple):

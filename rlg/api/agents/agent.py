@@ -20,7 +20,7 @@ from rlg.errors import ExecutionError
 from rlg.execution.cadence import Cadence
 from rlg.execution.recurrent_state import RecurrentState
 from rlg.execution.roles import Role
-from rlg.execution.types import Action, Batch, Clock, LearnResult, Sample, Weights
+from rlg.execution.types import Action, Batch, Clock, LearnResult, Sample, SavedBatches, Weights
 from rlg.graph import Component
 from rlg.graph.components.layers.conv2d import Conv2D
 from rlg.graph.core.build.binding import KINDS
@@ -289,11 +289,21 @@ class Agent:
     def set_state(self, state: Mapping[str, Any]) -> None:
         """Puts back what `get_state` returned; without `memory` the replay data starts empty."""
         self.set_model(state["model"])
-        if "memory" in state:
-            self.executor.set_variables(state["memory"], RECORDS)
+        memory = state.get("memory")
+        self.stored = 0 if memory is None else int(state["learner"]["stored"])
+        if isinstance(memory, SavedBatches):
+            self.stored = 0
+            for batch in memory:
+                self.insert(batch)
+        elif memory is not None:
+            self.executor.set_variables(memory, RECORDS)
         self.set_streams(state["streams"])
         self.clock = Clock(**state["learner"]["clock"])
-        self.stored = int(state["learner"]["stored"]) if "memory" in state else 0
+
+    @property
+    def memory_nbytes(self) -> int:
+        """What the replay data takes."""
+        return self.executor.nbytes(RECORDS)
 
     def records(self) -> dict[str, NDArray[Any]]:
         """The replay data: where it is on the host its own arrays, which change with the memory.

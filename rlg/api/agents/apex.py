@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -31,7 +31,7 @@ class ApexAgent(DQNAgent):
     apis: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "actor": ("act",),
         "preparer": ("prepare",),
-        "learner": ("observe", "update", "update_from", "sync_target"),
+        "learner": ("observe", "insert", "update", "update_from", "sync_target"),
         "updater": ("update_from", "sync_target"),
         "memory": ("insert", "sample", "update_priorities"),
     }
@@ -139,6 +139,12 @@ class ApexAgent(DQNAgent):
             return
         self.executor.execute("insert", batch.records, batch.priorities)
         self.stored += batch.size
+
+    def export(self) -> Iterator[Batch]:
+        """All replay data, as batches that fit any other memory."""
+        assert isinstance(self._root, ApexDQN)
+        for records, priorities in self._root.memory.export():
+            yield Batch(records, len(priorities), priorities)
 
     def sample(self, n: int, clock: Clock) -> Sample:
         """Records for the learner, in another process."""

@@ -37,6 +37,9 @@ class LocalPool:
     def statistics(self) -> dict[str, float]:
         return {}
 
+    def workers(self) -> dict[str, dict[str, float]]:
+        return {}
+
     def publish(self, weights: Weights) -> None:
         self.sampler.set_weights(weights)
 

@@ -70,6 +70,9 @@ class ThreadPool:
     def statistics(self) -> dict[str, float]:
         return {}
 
+    def workers(self) -> dict[str, dict[str, float]]:
+        return {}
+
     def publish(self, weights: Weights) -> None:
         self._weights = weights
 

@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from rlg.execution.cadence import Cadence
-from rlg.execution.roles import SamplerPool, Stop, Trainer
+from rlg.execution.roles import Evaluator, SamplerPool, Stop, Trainer
 from rlg.execution.types import Clock, Iteration
 
 
@@ -20,6 +20,7 @@ class Rounds:
         self.learner = trainer.learner
         self.cadence = cadence
         self.clock = clock
+        self.evaluator: Evaluator | None = None  # None: the learner plays evaluations itself
 
     def start(self) -> None:
         self.pool.start()

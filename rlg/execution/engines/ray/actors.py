@@ -99,6 +99,7 @@ class Fill:
     shard: int
     incarnation: int
     stored: int
+    nbytes: int
 
 
 class Shard:
@@ -116,7 +117,7 @@ class Shard:
         return self.fill()
 
     def fill(self) -> Fill:
-        return Fill(self.index, self.incarnation, self.memory.stored)
+        return Fill(self.index, self.incarnation, self.memory.stored, self.memory.memory_nbytes)
 
     def sample(self, n: int, clock: Clock) -> tuple[Fill, Sample | None]:
         """`n` records, or None from an empty memory."""
@@ -134,15 +135,19 @@ class Shard:
         return list(self.memory.export())
 
 
-class Evaluator(_Actor):
+class Evaluator:
     """Plays evaluation episodes beside the run."""
 
     def __init__(self, factory: AgentFactory, backend: str | None) -> None:
-        super().__init__()
         self.agent = factory.make("actor", stream="evaluator", backend=backend)
 
     def evaluate(
-        self, weights: Weights, env: Mapping[str, Any], episodes: int, seed: int
+        self,
+        weights: Weights,
+        env: Mapping[str, Any],
+        episodes: int,
+        seed: int,
+        max_steps: int | None = None,
     ) -> Evaluation:
         self.agent.load_weights(weights)
-        return evaluate(self.agent, env, episodes, seed)
+        return evaluate(self.agent, env, episodes, seed, max_steps=max_steps)

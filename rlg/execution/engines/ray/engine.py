@@ -6,8 +6,9 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from rlg.execution.engines.ray.actors import Shard, Worker
+from rlg.execution.engines.ray.actors import Evaluator, Shard, Worker
 from rlg.execution.engines.ray.cluster import Cluster
+from rlg.execution.engines.ray.evaluator import RayEvaluator
 from rlg.execution.engines.ray.pool import RayPool
 from rlg.execution.engines.ray.trainer import ShardTrainer
 from rlg.execution.loops import loop_class
@@ -43,6 +44,7 @@ def open_ray(factory: AgentFactory, settings: Mapping[str, Any], horizon: int) -
         pack = settings["pack"] or max(1, PACKED // learner.batch_size)
         trainer = ShardTrainer(
             cluster,
+            factory,
             learner,
             shards,
             pack=pack,
@@ -51,6 +53,9 @@ def open_ray(factory: AgentFactory, settings: Mapping[str, Any], horizon: int) -
         )
         clock = Clock(horizon=horizon)
         loop: Loop = loop_class(factory.loop)(pool, trainer, factory.cadence, clock)
+        if settings["evaluator"]:
+            evaluator = cluster.actor(Evaluator, factory, backend, num_cpus=0)
+            loop.evaluator = RayEvaluator(cluster, evaluator)
     except BaseException:
         cluster.close()
         raise

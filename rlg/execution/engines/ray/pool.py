@@ -49,7 +49,7 @@ class RayPool:
     ) -> None:
         """`task_steps` are those of all environments of a worker; `timeout` is in seconds."""
         self.cluster = cluster
-        self.workers = workers
+        self._handles = workers
         self.cadence = cadence
         self.task_steps = task_steps
         self.timeout = timeout
@@ -59,8 +59,9 @@ class RayPool:
         self._incarnations: dict[int, int] = {}
         self._failures = [0] * len(workers)
         self._finished: list[float | None] = [None] * len(workers)  # when a worker last was
-        self.restarts = 0
-        self.ages: dict[int, int] = {}  # of the weights of each worker, in updates
+        self._workers = [
+            {"steps": 0.0, "episodes": 0.0, "weights age": 0.0, "restarts": 0.0} for _ in workers
+        ]
 
     # -- what loops see ---------------------------------------------------------------------------
     def start(self) -> None:
@@ -102,13 +103,13 @@ class RayPool:
         """Keeps workers busy, as far as the ratio of updates to steps allows."""
         assert self._weights is not None, "weights are published before anybody samples"
         version, weights = self._weights
-        load = [0] * len(self.workers)
+        load = [0] * len(self._handles)
         for task in self._tasks.values():
             load[task.worker] += 1
         for _ in range(TASKS):
-            for index, worker in enumerate(self.workers):
+            for index, worker in enumerate(self._handles):
                 ahead = (len(self._tasks) + 1) * self.task_steps
-                slack = TASKS * len(self.workers) * self.task_steps
+                slack = TASKS * len(self._handles) * self.task_steps
                 allowed = refill or self.cadence.may_sample(clock, ahead, slack)
                 if load[index] == min(load) and load[index] < TASKS and allowed:
                     report, batches = worker.sample.options(num_returns=2).remote(
@@ -132,9 +133,12 @@ class RayPool:
         self._failures[task.worker] = 0
         self._finished[task.worker] = time.monotonic()
         before = self._incarnations.get(task.worker, report.incarnation)
-        self.restarts += before != report.incarnation
         self._incarnations[task.worker] = report.incarnation
-        self.ages[task.worker] = clock.updates - report.version
+        figures = self._workers[task.worker]
+        figures["steps"] += report.steps
+        figures["episodes"] += len(report.returns)
+        figures["weights age"] = clock.updates - report.version
+        figures["restarts"] += before != report.incarnation
         return report, [Sampled(task.worker, task.batches)]
 
     def _fail(self, index: int, error: Exception) -> None:
@@ -171,17 +175,25 @@ class RayPool:
 
     def _restart(self, index: int) -> None:
         # Ray starts it anew and repeats its tasks.
-        self.cluster.ray.kill(self.workers[index], no_restart=False)
+        self.cluster.ray.kill(self._handles[index], no_restart=False)
 
     def statistics(self) -> dict[str, float]:
         """Figures to log."""
-        ages = list(self.ages.values()) or [0]
+        ages = [figures["weights age"] for figures in self._workers]
         return {
             "ray/tasks_in_flight": len(self._tasks),
             "ray/worker_restarts": self.restarts,
             "ray/weights_age_mean": sum(ages) / len(ages),
             "ray/weights_age_max": max(ages),
         }
+
+    @property
+    def restarts(self) -> int:
+        """Of all workers."""
+        return int(sum(figures["restarts"] for figures in self._workers))
+
+    def workers(self) -> dict[str, dict[str, float]]:
+        return {f"worker {index}": dict(known) for index, known in enumerate(self._workers)}
 
     # -- state ------------------------------------------------------------------------------------
     def get_state(self) -> dict[str, Any]:

@@ -13,7 +13,9 @@ import numpy as np
 from rlg.execution.engines.ray.actors import Fill
 from rlg.execution.engines.ray.cluster import Cluster
 from rlg.execution.engines.ray.pool import Sampled
-from rlg.execution.types import Batch, Clock, LearnResult, Sample, Weights
+from rlg.execution.roles import AgentFactory
+from rlg.execution.trainers import saved_batches
+from rlg.execution.types import Clock, LearnResult, Sample, SavedBatches, Weights
 from rlg.graph.spaces import map_leaves
 
 PACKS = 2  # requests for samples in flight: the learner never waits for a shard
@@ -39,6 +41,7 @@ class ShardTrainer:
     def __init__(
         self,
         cluster: Cluster,
+        factory: AgentFactory,
         learner: Any,
         shards: Sequence[Any],
         *,
@@ -50,6 +53,7 @@ class ShardTrainer:
         number of each worker's environments.
         """
         self.cluster = cluster
+        self.factory = factory
         self.learner = learner
         self.shards = shards
         self.burst = pack  # updates between two looks at the samplers
@@ -61,7 +65,7 @@ class ShardTrainer:
         self.restarts = 0
         self.waited = 0.0
         self._since = time.perf_counter()
-        self._fills = [Fill(index, 0, 0) for index in range(len(shards))]
+        self._fills = [Fill(index, 0, 0, 0) for index in range(len(shards))]
         self._ranges: dict[int, tuple[float, float]] = {}  # sum and least of priorities
         self._inserts: list[deque[Any]] = [deque() for _ in shards]
         self._requests: deque[tuple[int, Any, Any]] = deque()  # shard, fill, sample
@@ -99,6 +103,10 @@ class ShardTrainer:
     def stored(self) -> int:
         """Transitions in all shards."""
         return sum(fill.stored for fill in self._fills)
+
+    @property
+    def memory_nbytes(self) -> int:
+        return sum(fill.nbytes for fill in self._fills)
 
     @property
     def is_ready(self) -> bool:
@@ -214,21 +222,31 @@ class ShardTrainer:
 
     def set_state(self, state: Mapping[str, Any]) -> None:
         self.learner.set_state({k: v for k, v in state.items() if k != "memory"})
+        if "memory" in state:
+            self._load(state["memory"])
 
     def records(self) -> dict[str, Any]:
-        """All replay data, as batches that fit any number of shards."""
+        """All replay data, as batches that fit any engine and any number of shards."""
         ray = self.cluster.ray
         for index in range(len(self.shards)):
             self._look_at_inserts(index, 0)
         batches = [batch for shard in self.shards for batch in ray.get(shard.export.remote())]
         return {"batches": [batch._asdict() for batch in batches]}
 
-    def load(self, batches: Sequence[Batch]) -> None:
-        """Replay data of another run or engine, dealt out to the shards."""
-        ray = self.cluster.ray
-        pending = [
-            self.shards[index % len(self.shards)].insert.remote([batch], 0)
-            for index, batch in enumerate(batches)
-        ]
-        for fill in ray.get(pending):
-            self._note_fill(fill)
+    def read_memory(self, saved: Any) -> SavedBatches:
+        batches = saved_batches(saved.stored["memory"])
+        if batches is not None:
+            return batches
+        # Saved by one process, as the arrays of one memory.
+        memory = self.factory.make("memory", backend="numpy")
+        saved.read_into("memory", memory.records())
+        return SavedBatches(memory.export)
+
+    def _load(self, batches: SavedBatches) -> None:
+        """Deals the batches out to the shards, in turn."""
+        for number, batch in enumerate(batches):
+            index = number % len(self.shards)
+            self._inserts[index].append(self.shards[index].insert.remote([batch], 0))
+            self._look_at_inserts(index, INSERTS)
+        for index in range(len(self.shards)):
+            self._look_at_inserts(index, 0)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from rlg.errors import ComponentError
 from rlg.graph import Component, Size, Tensor, api, graph_fn
 from rlg.graph.components.memories.columns import Columns, weighted_spaces
 from rlg.graph.components.memories.priority_tree import PriorityTree
 from rlg.graph.limits import Fraction, PositiveFloat, PositiveInt
-from rlg.graph.spaces import Space
+from rlg.graph.spaces import Space, map_leaves
 
 
 class Prioritized(Component):
@@ -64,6 +68,12 @@ class Prioritized(Component):
         """New records are in these rows."""
         ops = self.ops
         ops.scatter_rows(self._generations, rows, ops.take_rows(self._generations, rows) + 1)
+
+    def errors_of(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        """The TD errors behind the priorities of these rows, read on the host; 0 where none is."""
+        leaves = self.tree.leaves_of(rows)
+        raised = leaves ** (1.0 / self.alpha) if self.alpha else np.ones_like(leaves)
+        return np.where(leaves > 0, np.maximum(raised - self.epsilon, 0), 0).astype(np.float32)
 
     @graph_fn
     def newest(self, rows: Tensor) -> Tensor:
@@ -132,6 +142,17 @@ class PrioritizedReplay(Columns, Prioritized):
         """Records, keys and importance weights (N * P(i))^-beta over their largest."""
         rows, priorities = self.tree.draw(n)
         return self.read(rows, priorities, self.tree.least(), beta)
+
+    def export(self, chunk: int = 4096) -> Iterator[tuple[Any, NDArray[np.float32]]]:
+        """Records and TD errors of all that is there, oldest first, as `insert` takes them.
+
+        For other memories, of any size. Not a part of the graph: it reads the arrays on the host.
+        """
+        size, index = int(self._size[()]), int(self._index[()])
+        for start in range(0, size, chunk):
+            rows = (index - size + np.arange(start, min(size, start + chunk))) % self.buffer_size
+            records = map_leaves(lambda column, rows=rows: column[rows], self._columns)
+            yield records, self.errors_of(rows)
 
     @graph_fn
     def place(self, records: Tensor) -> Tensor:

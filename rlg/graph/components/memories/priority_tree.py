@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
+
+import numpy as np
 
 from rlg.errors import ComponentError
 from rlg.graph import Component, Size, Tensor, Variable, api, graph_fn
@@ -76,6 +79,10 @@ class PriorityTree(Component):
     def get(self, rows: Tensor) -> Tensor:
         """Priorities, float64 [B]."""
         return self.ops.take_rows(self._sums, rows + self.leaves)
+
+    def leaves_of(self, rows: Any) -> Any:
+        """Priorities, float64 [B], read on the host and not through the graph."""
+        return np.asarray(self._sums)[rows + self.leaves]
 
     @api
     @graph_fn
