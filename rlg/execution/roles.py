@@ -14,7 +14,7 @@ memory to the trainer, statistics and weights to the learner.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Literal, Protocol
 
 from rlg.envs import VectorEnv
@@ -151,11 +151,11 @@ class SamplerPool(Stateful, Protocol):
 
     def start(self) -> None: ...
     def ready(
-        self, clock: Clock, stop: Stop = never, *, wait: bool = True, refill: bool = False
+        self, clock: Clock, stop: Stop = never, *, wait: bool = True, refill: Collection[int] = ()
     ) -> list[tuple[Any, Sequence[Any]]]:
         """What was sampled: segments (or what says their steps, returns and lengths) and items for
         the trainer; empty if stopped before a task was complete. Concurrent samplers are not waited
-        for without `wait`, and sample beyond the cadence where a memory has to be filled.
+        for without `wait`; those in `refill` sample beyond the cadence, to fill a memory.
         """
 
     def publish(self, weights: Weights) -> None:
@@ -199,8 +199,8 @@ class Trainer(Protocol):
         """What the replay data takes."""
 
     @property
-    def wants_data(self) -> bool:
-        """Whether a part of the memory has to be filled, whatever the cadence says."""
+    def hungry(self) -> Collection[int]:
+        """Samplers whose part of the memory has to be filled, whatever the cadence says."""
 
     def learn(self, clock: Clock) -> LearnResult | None:
         """One update; None if its data has not arrived yet."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -16,7 +16,7 @@ class FusedTrainer:
     """The memory is in the learner's graph: sample, learn and reprioritise are one plan."""
 
     burst: int | None = None
-    wants_data = False
+    hungry: Collection[int] = ()
 
     def __init__(self, learner: Learner) -> None:
         self.learner = learner

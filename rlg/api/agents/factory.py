@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
@@ -97,7 +98,12 @@ class ConfiguredAgents:
             raise
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_env": None}
+        return {**self.__dict__, "_env": None, "_paths": list(sys.path)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # In another process plugins are found where this one finds them.
+        sys.path += [path for path in state.pop("_paths") if path not in sys.path]
+        self.__dict__ |= state
 
     def _agent(self) -> Agent:
         load_plugins(self.config.get("plugins") or ())

@@ -6,7 +6,7 @@ that backend and get the learner's weights; random streams are the same, so acti
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from rlg.execution.loops import loop_class
@@ -29,7 +29,7 @@ class LocalPool:
         self.sampler.start()
 
     def ready(
-        self, clock: Clock, stop: Stop = never, *, wait: bool = True, refill: bool = False
+        self, clock: Clock, stop: Stop = never, *, wait: bool = True, refill: Collection[int] = ()
     ) -> list[tuple[Segment, Sequence[Batch]]]:
         found = self.sampler.sample(clock, stop)
         return [] if found is None else [found]

@@ -7,7 +7,7 @@ runs repeat, and resume exactly.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict
 from typing import Any
@@ -36,7 +36,7 @@ class ThreadPool:
         self.sampler.start()
 
     def ready(
-        self, clock: Clock, stop: Stop = never, *, wait: bool = True, refill: bool = False
+        self, clock: Clock, stop: Stop = never, *, wait: bool = True, refill: Collection[int] = ()
     ) -> list[tuple[Segment, Sequence[Batch]]]:
         self._next = self._next or self._submit(clock, stop)
         segment = self._result()

@@ -25,7 +25,7 @@ class ReplayLoop(Rounds):
         # Updates that a stop left over come before new samples.
         due = self._due()
         if not due or self.pool.is_concurrent:
-            refill = self.trainer.wants_data
+            refill = self.trainer.hungry
             if not self.sample(iteration, stop, wait=not due, refill=refill):
                 return iteration
         made = 0

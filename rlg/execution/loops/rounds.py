@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -31,7 +31,7 @@ class Rounds:
         raise NotImplementedError
 
     def sample(
-        self, iteration: Iteration, stop: Stop, *, wait: bool = True, refill: bool = False
+        self, iteration: Iteration, stop: Stop, *, wait: bool = True, refill: Collection[int] = ()
     ) -> bool:
         """A task of each sampler, or (concurrent ones) what they have finished; False if stopped
         on the way.

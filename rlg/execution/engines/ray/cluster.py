@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 import os
-import sys
+import socket
 import warnings
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from rlg.errors import ExecutionError, SpecError
@@ -29,8 +28,11 @@ QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
     "RAY_DISABLE_IMPORT_WARNING": "1",
+    "RAY_DEDUP_LOGS_SKIP_REGEX": ".",  # lines about actors that died: the run counts them itself
     "TF_CPP_MIN_LOG_LEVEL": "2",
 }
+# What Ray does on other systems: a cluster for this machine alone listens on loopback only.
+LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
 GB = 2**30
 
 
@@ -38,7 +40,10 @@ class Cluster:
     """Makes remote actors; ends the cluster in the end if it began it."""
 
     def __init__(self, settings: Mapping[str, Any], num_cpus: float) -> None:
-        for name, value in QUIET.items():
+        address = settings["address"]
+        _check_reachable(address)
+        # Ray looks at them when it is imported.
+        for name, value in (QUIET | LOOPBACK if address is None else QUIET).items():
             os.environ.setdefault(name, value)
         import ray
 
@@ -54,7 +59,7 @@ class Cluster:
             "logging_level": "ERROR",
             "log_to_driver": False,
             "configure_logging": True,
-            "runtime_env": {"env_vars": {**ONE_THREAD, **QUIET, "PYTHONPATH": _python_path()}},
+            "runtime_env": {"env_vars": ONE_THREAD | QUIET},
         }
         try:
             with warnings.catch_warnings():
@@ -66,7 +71,6 @@ class Cluster:
                         num_cpus=math.ceil(num_cpus),
                         include_dashboard=False,
                         object_store_memory=int(settings["object_store_gb"] * GB),
-                        _node_ip_address="127.0.0.1",
                         **quiet,
                     )
                 else:
@@ -75,10 +79,7 @@ class Cluster:
             reason = " ".join(str(error).split())[:200]
             if address is None:
                 raise ExecutionError(f"executor: Ray can't be started here: {reason}") from error
-            raise SpecError(
-                f"executor.address: no Ray cluster can be reached at {address!r}: {reason} Start "
-                "one with `ray start --head`, or leave the address out to run on this machine."
-            ) from error
+            raise _unreachable(address, reason) from error
 
     def actor(self, cls: type, *args: Any, num_cpus: float, **options: Any) -> Any:
         """A remote actor that Ray restarts, whose tasks it repeats."""
@@ -106,6 +107,19 @@ class Cluster:
             self.ray.shutdown()
 
 
-def _python_path() -> str:
-    """So that workers find a user's plugins where the driver finds them."""
-    return os.pathsep.join(path or str(Path.cwd()) for path in sys.path)
+def _check_reachable(address: str | None) -> None:
+    """Ray itself would try for a minute."""
+    host, colon, port = (address or "").rpartition(":")
+    if not colon or not port.isdigit():
+        return  # `auto`, or this machine
+    try:
+        socket.create_connection((host.removeprefix("ray://"), int(port)), timeout=5).close()
+    except OSError as error:
+        raise _unreachable(address, f"{error.strerror or error}.") from error
+
+
+def _unreachable(address: str | None, reason: str) -> SpecError:
+    return SpecError(
+        f"executor.address: no Ray cluster can be reached at {address!r}: {reason} Start one with "
+        "`ray start --head`, or leave the address out to run on this machine."
+    )

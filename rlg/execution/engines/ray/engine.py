@@ -49,6 +49,7 @@ def open_ray(factory: AgentFactory, settings: Mapping[str, Any], horizon: int) -
             shards,
             pack=pack,
             minimum=factory.cadence.starts // (2 * num_shards),
+            num_workers=workers,
             num_envs=factory.num_envs,
         )
         clock = Clock(horizon=horizon)

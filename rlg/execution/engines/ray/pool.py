@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from rlg.errors import EnvironmentFailure, ExecutionError
+from rlg.errors import ExecutionError
 from rlg.execution.cadence import Cadence
 from rlg.execution.engines.ray.actors import Report
 from rlg.execution.engines.ray.cluster import Cluster
@@ -77,7 +77,7 @@ class RayPool:
         self._is_used = False
 
     def ready(
-        self, clock: Clock, stop: Stop = never, *, wait: bool = True, refill: bool = False
+        self, clock: Clock, stop: Stop = never, *, wait: bool = True, refill: Collection[int] = ()
     ) -> list[tuple[Report, Sequence[Sampled]]]:
         """Finished tasks. Without `wait` those that are there already; with it at least one, or
         none after half a second, so that a stop request is seen.
@@ -99,7 +99,7 @@ class RayPool:
         self._send(clock.after(steps=sum(report.steps for report, _ in results)), refill)
         return results
 
-    def _send(self, clock: Clock, refill: bool) -> None:
+    def _send(self, clock: Clock, refill: Collection[int]) -> None:
         """Keeps workers busy, as far as the ratio of updates to steps allows."""
         assert self._weights is not None, "weights are published before anybody samples"
         version, weights = self._weights
@@ -110,7 +110,7 @@ class RayPool:
             for index, worker in enumerate(self._handles):
                 ahead = (len(self._tasks) + 1) * self.task_steps
                 slack = TASKS * len(self._handles) * self.task_steps
-                allowed = refill or self.cadence.may_sample(clock, ahead, slack)
+                allowed = index in refill or self.cadence.may_sample(clock, ahead, slack)
                 if load[index] == min(load) and load[index] < TASKS and allowed:
                     report, batches = worker.sample.options(num_returns=2).remote(
                         clock, version, [weights]
@@ -124,10 +124,7 @@ class RayPool:
         ray = self.cluster.ray
         try:
             report: Report = ray.get(reference)
-        except ray.exceptions.RayTaskError as error:
-            self._fail(task.worker, error)
-            return None
-        except ray.exceptions.RayActorError as error:
+        except (ray.exceptions.RayTaskError, ray.exceptions.RayActorError) as error:
             self._fail(task.worker, error)
             return None
         self._failures[task.worker] = 0
@@ -144,12 +141,11 @@ class RayPool:
     def _fail(self, index: int, error: Exception) -> None:
         """Restarts a worker whose environment failed; the same failure again and again is told."""
         self._failures[index] += 1
-        cause = getattr(error, "cause", None) or error
         if self._failures[index] >= FAILURES:
-            if isinstance(cause, EnvironmentFailure | ExecutionError):
-                raise cause from error
+            # The last line of a traceback in another process says what was wrong.
+            reason = str(error).strip().splitlines()[-1]
             raise ExecutionError(
-                f"worker {index} failed {FAILURES} times in a row: {' '.join(str(cause).split())}"
+                f"worker {index} failed {FAILURES} times in a row: {reason}"
             ) from error
         self._restart(index)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,6 +47,7 @@ class ShardTrainer:
         *,
         pack: int,
         minimum: int,
+        num_workers: int,
         num_envs: int,
     ) -> None:
         """`minimum` is how many transitions a shard holds before it is drawn from, `num_envs` the
@@ -58,6 +59,7 @@ class ShardTrainer:
         self.shards = shards
         self.burst = pack  # updates between two looks at the samplers
         self.minimum = max(1, minimum)
+        self.num_workers = num_workers
         self.num_envs = num_envs
         self.batch_size: int = learner.batch_size
         self.stale = 0
@@ -116,9 +118,10 @@ class ShardTrainer:
         return bool(self._full())
 
     @property
-    def wants_data(self) -> bool:
-        """Whether a shard is below its minimum, at the start or after it died."""
-        return len(self._full()) < len(self.shards)
+    def hungry(self) -> Collection[int]:
+        """The workers of shards that are below their minimum, at the start or after they died."""
+        full = self._full()
+        return [w for w in range(self.num_workers) if w % len(self.shards) not in full]
 
     def _full(self) -> list[int]:
         return [fill.shard for fill in self._fills if fill.stored >= self.minimum]

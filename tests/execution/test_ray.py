@@ -1,0 +1,336 @@
+"""Ape-X on a real Ray cluster: what arrives, what dies and comes back, what is left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+import pytest
+import yaml
+
+from rlg.api.agents.factory import ConfiguredAgents
+from rlg.api.config.validate import validate
+from rlg.api.run import resume, train
+from rlg.errors import ExecutionError, SpecError
+from rlg.execution.cadence import Cadence
+from rlg.execution.engines import open_engine
+from rlg.execution.engines.ray.cluster import Cluster
+from rlg.execution.types import Clock
+from rlg.tracking.checkpoints.store import CheckpointStore
+from tests.api.runs import config
+
+SETTINGS = {"address": None, "object_store_gb": 0.2}
+APEX = {
+    "type": "apex",
+    "batch_size": 16,
+    "learning_starts": 64,
+    "train_freq": 8,
+    "gradient_steps": 2,
+    "target_update_interval": 64,
+    "n_step": 3,
+}
+RAY = {"type": "ray", "num_workers": 2, "num_shards": 2, "task_steps": 8, "pack": 4}
+
+
+def settings(executor: Any = None, **changes: Any) -> dict[str, Any]:
+    memory = {"type": "prioritized_replay", "buffer_size": 600}
+    return config() | {"agent": APEX, "memory": memory, "executor": executor or RAY} | changes
+
+
+def test_a_cluster_that_is_not_there_is_a_mistake_in_the_configuration():
+    with pytest.raises(SpecError, match=r"executor.address: no Ray cluster can be reached at '127"):
+        Cluster({**SETTINGS, "address": "127.0.0.1:1"}, 1)
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    """One for all tests: runs join it, and end only what they have started."""
+    made = Cluster(SETTINGS, num_cpus=16)
+    yield made
+    made.close()
+
+
+def opened(checked: dict[str, Any]) -> Any:
+    checked = validate(checked)
+    loop: Any = open_engine(ConfiguredAgents(checked), checked["executor"], 2048)
+    loop.start()
+    return loop
+
+
+@pytest.fixture(scope="module")
+def loop(cluster: Cluster) -> Iterator[Any]:
+    made = opened(settings())
+    yield made
+    made.close()
+
+
+def until(loop: Any, reached: Any, seconds: float = 45.0) -> None:
+    """Rounds until something is so."""
+    deadline = time.monotonic() + seconds
+    while not reached():
+        assert time.monotonic() < deadline, (loop.clock, loop.statistics())
+        loop.iterate(lambda: False)
+
+
+def on_actor(loop: Any, actor: Any, function: Any) -> Any:
+    return loop.pool.cluster.ray.get(actor.__ray_call__.remote(function))
+
+
+def pid_of(loop: Any, actor: Any) -> int:
+    return int(on_actor(loop, actor, lambda self: os.getpid()))
+
+
+def test_samplers_run_ahead_of_the_learner_by_the_slack_and_no_further():
+    cadence = Cadence(100, 4, 2)  # half an update per step
+    # Before the first update the memory may be filled, and the slack is what is under way.
+    assert cadence.may_sample(Clock(0, 0), 140, 40)
+    assert not cadence.may_sample(Clock(0, 0), 141, 40)
+    # Ten updates pay for 20 steps.
+    assert cadence.may_sample(Clock(150, 10), 10, 40)
+    assert not cadence.may_sample(Clock(150, 10), 11, 40)
+
+
+def test_workers_and_shards_feed_the_learner_in_the_ratio_of_the_cadence(loop):
+    until(loop, lambda: loop.clock.updates >= 60)
+    clock = loop.clock
+    # Never ahead of what is due; behind by what may be under way, two tasks of each worker.
+    assert clock.updates <= ((clock.steps - 64) // 8 + 1) * 2
+    assert clock.steps <= 64 + clock.updates * 8 / 2 + 2 * 2 * 32
+    figures = loop.statistics()
+    assert figures["ray/worker_restarts"] == figures["ray/shard_restarts"] == 0
+    assert 0 <= figures["ray/weights_age_mean"] <= figures["ray/weights_age_max"] <= clock.updates
+    assert 0 <= figures["ray/learner_waiting"] <= 1
+    assert figures["ray/object_store_mb"] >= 0
+    workers = loop.pool.workers()
+    assert sum(worker["steps"] for worker in workers.values()) == clock.steps
+    assert min(worker["steps"] for worker in workers.values()) > 0
+    # What lags behind are the last n steps of each environment, and what is being inserted.
+    assert 0 < clock.steps - loop.trainer.stored <= 2 * 4 * 3 + 8 * 32
+    assert loop.trainer.memory_nbytes > 600 * 2 * 4 * 4
+
+
+def test_an_actor_holds_the_policy_alone_a_shard_the_memory_alone_and_neither_a_framework(loop):
+    def kinds(self: Any) -> tuple[set[str], set[str], str]:
+        agent = self.sampler.actor if hasattr(self, "sampler") else self.memory
+        parts = {path.split("/")[1] for path in agent.executor.kinds()}
+        return parts, {"torch", "tensorflow"} & set(sys.modules), type(agent.executor).__name__
+
+    for worker in loop.pool._handles:
+        assert on_actor(loop, worker, kinds) == ({"policy"}, set(), "NumpyExecutor")
+    for shard in loop.trainer.shards:
+        assert on_actor(loop, shard, kinds) == ({"memory"}, set(), "NumpyExecutor")
+
+
+def test_two_workers_share_no_episode_and_no_random_number(loop):
+    def drawn(self: Any) -> tuple[list[Any], list[float]]:
+        streams = self.sampler.actor.executor.builder.binding.streams
+        seeds = [self.sampler.env._episodes.seed_of(row) for row in range(4)]
+        return seeds, [float(stream.uniform(())) for stream in streams.values()]
+
+    one, two = (on_actor(loop, worker, drawn) for worker in loop.pool._handles)
+    assert one[1]
+    assert not {*one[0]} & {*two[0]}
+    assert not {*one[1]} & {*two[1]}
+
+
+def test_each_worker_explores_by_epsilons_of_its_own(loop):
+    def epsilons(self: Any) -> list[float]:
+        found = self.sampler.actor.epsilons_at(Clock(10**6, 0, 1), 4)
+        return [float(value) for value in found]
+
+    found = [value for worker in loop.pool._handles for value in on_actor(loop, worker, epsilons)]
+    np.testing.assert_allclose(found, [0.4 ** (1 + 7 * i / 7) for i in range(8)], rtol=1e-5)
+
+
+def test_samples_are_dealt_out_by_stride_with_weights_of_all_shards_together(loop):
+    seen: list[Any] = []
+    learn = loop.learner.learn
+
+    def noting(sample: Any, clock: Any) -> Any:
+        seen.append(sample)
+        return learn(sample, clock)
+
+    loop.learner.learn = noting
+    try:
+        until(loop, lambda: len(seen) >= 40)
+    finally:
+        del loop.learner.learn
+    assert {sample.keys.shape for sample in seen} == {(16,)}
+    least = min(low for _, low in loop.trainer._ranges.values())
+    for sample in seen:
+        # Strata are sorted: one batch spans the whole memory.
+        assert (np.diff(sample.keys % 300) >= 0).mean() > 0.5
+        # Of the shard whose least priority is the least of all, weights reach 1.
+        assert sample.weights.max() <= 1.0 + 1e-6
+        assert sample.weights.max() <= (least / sample.least) ** 0.4 * 1.5 + 0.5
+
+
+def test_a_killed_worker_comes_back_and_is_counted(loop):
+    before = loop.pool.restarts
+    steps = loop.clock.steps
+    os.kill(pid_of(loop, loop.pool._handles[0]), signal.SIGKILL)
+    until(loop, lambda: loop.pool.restarts == before + 1)
+    assert loop.clock.steps > steps
+    mine = loop.pool.workers()["worker 0"]
+    assert mine["restarts"] == 1
+
+
+def test_a_killed_shard_is_filled_again_and_learning_goes_on(loop):
+    until(loop, lambda: loop.clock.updates >= 20)
+    for shard in loop.trainer.shards:
+        os.kill(pid_of(loop, shard), signal.SIGKILL)
+    updates = loop.clock.updates
+    until(loop, lambda: loop.trainer.restarts == 2 and loop.clock.updates >= updates + 40)
+    assert loop.trainer.is_ready
+    assert not loop.trainer.hungry
+
+
+def test_nothing_listens_beyond_this_machine(loop):
+    ray = loop.pool.cluster.ray
+    assert {node["NodeManagerAddress"] for node in ray.nodes()} == {"127.0.0.1"}
+    driver = psutil.Process()
+    listening = {
+        connection.laddr.ip
+        for process in [driver, *driver.children(recursive=True)]
+        for connection in process.net_connections("inet")
+        if connection.status == psutil.CONN_LISTEN
+    }
+    assert listening <= {"127.0.0.1", "::1", "::ffff:127.0.0.1"}
+
+
+def test_late_priorities_of_a_shard_that_died_are_ignored(loop):
+    shard = loop.trainer.shards[0]
+    ray = loop.pool.cluster.ray
+    keys, values = np.arange(3), np.ones(3, "float32")
+    assert ray.get(shard.update_priorities.remote(12345, keys, values)) == 3
+
+
+BROKEN = """
+import os, time
+import gymnasium
+from rlg.envs import register_env
+
+class Broken(gymnasium.Env):
+    observation_space = gymnasium.spaces.Box(-1, 1, (2,))
+    action_space = gymnasium.spaces.Discrete(2)
+    steps = 0
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return self.observation_space.sample() * 0, {}
+    def step(self, action):
+        Broken.steps += 1
+        if Broken.steps > LIMIT:
+            ACTION
+        return self.observation_space.sample() * 0, 1.0, self.steps % 5 == 0, False, {}
+
+register_env("NAME", Broken)
+"""
+
+
+def plugin(folder: Path, name: str, action: str, limit: int, monkeypatch: Any) -> dict[str, Any]:
+    """An environment that works for some steps in each process, and then does something else."""
+    text = BROKEN.replace("ACTION", action).replace("LIMIT", str(limit)).replace("NAME", name)
+    (folder / f"{name}_plugin.py").write_text(text)
+    monkeypatch.syspath_prepend(str(folder))
+    env = {"name": name, "num_envs": 2}
+    return {"env": env, "plugins": [f"{name}_plugin"]}
+
+
+def test_an_environment_that_fails_now_and_then_is_restarted(cluster, tmp_path, monkeypatch):
+    broken = plugin(tmp_path, "fragile", "raise RuntimeError('lost')", 60, monkeypatch)
+    loop = opened(settings({**RAY, "num_workers": 1, "num_shards": 1}, **broken))
+    try:
+        until(loop, lambda: loop.pool.restarts >= 2 and loop.clock.updates >= 10)
+    finally:
+        loop.close()
+
+
+def test_an_environment_that_always_fails_ends_the_run_by_its_own_message(
+    cluster, tmp_path, monkeypatch
+):
+    broken = plugin(tmp_path, "hopeless", "raise RuntimeError('no screen')", 1, monkeypatch)
+    loop = opened(settings({**RAY, "num_workers": 1, "num_shards": 1}, **broken))
+    try:
+        with pytest.raises(ExecutionError, match="no screen"):
+            until(loop, lambda: False)
+    finally:
+        loop.close()
+
+
+def test_an_environment_that_hangs_is_restarted_after_the_time_out(cluster, tmp_path, monkeypatch):
+    broken = plugin(tmp_path, "sleepy", "time.sleep(3600)", 60, monkeypatch)
+    alone = {**RAY, "num_workers": 1, "num_shards": 1, "timeout": 2.0}
+    loop = opened(settings(alone, **broken))
+    try:
+        until(loop, lambda: loop.pool.restarts >= 1)
+    finally:
+        loop.close()
+
+
+def records_of(folder: Path) -> tuple[int, set[bytes]]:
+    """The step of the newest checkpoint, and the states of all records in its memory."""
+    checkpoint = CheckpointStore(folder / "checkpoints").load(sections=["memory"])
+    memory = checkpoint.tree["memory"]
+    if "batches" in memory:
+        states = np.concatenate([batch["records"]["states"] for batch in memory["batches"]])
+    else:
+        size = int(memory["agent/memory/size"])
+        states = memory["agent/memory/states"][:size]
+    return checkpoint.step, {state.tobytes() for state in states}
+
+
+def test_a_run_moves_between_engines_and_numbers_of_shards_with_its_memory(cluster, tmp_path):
+    folder = tmp_path / "run"
+    quiet = {"evaluation": {"interval": 0}, "checkpoint": {"interval": 0}, "total_timesteps": 256}
+    train(settings(**quiet), folder)
+    step, first = records_of(folder)
+    assert step >= 256
+    assert len(first) > 200
+    engines = [
+        {**RAY, "num_shards": 1, "num_workers": 3},
+        {"type": "local"},
+        {**RAY, "num_workers": 1, "num_shards": 1},
+    ]
+    for number, executor in enumerate(engines):
+        total = 256 + 64 * (number + 1)
+        outcome = resume(folder, changes={"executor": executor, "total_timesteps": total})
+        assert outcome.exit_code == 0
+        step, now = records_of(folder)
+        assert step >= total
+        # The memory is larger than the run: nothing is lost on the way.
+        assert first <= now
+        first = now
+
+
+def test_ctrl_c_saves_a_run_and_leaves_no_process_behind(tmp_path):
+    folder = tmp_path / "run"
+    path = tmp_path / "config.yaml"
+    path.write_text(yaml.safe_dump(settings(total_timesteps=10**7)))
+    code = (
+        "import sys, yaml; from rlg.api.run import train; "
+        "sys.exit(train(yaml.safe_load(open(sys.argv[1])), sys.argv[2]).exit_code)"
+    )
+    command = [sys.executable, "-c", code, str(path), str(folder)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as child:
+        metrics = folder / "metrics.jsonl"
+        deadline = time.monotonic() + 50
+        while not (metrics.exists() and metrics.read_text().count("\n") > 2):
+            assert child.poll() is None, child.stdout and child.stdout.read().decode()[-2000:]
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        family = psutil.Process(child.pid).children(recursive=True)
+        assert len(family) > 4
+        child.send_signal(signal.SIGINT)
+        output = child.communicate(timeout=30)[0].decode()
+    assert child.returncode == 130, output
+    _, alive = psutil.wait_procs(family, timeout=15)
+    assert not alive
+    assert CheckpointStore(folder / "checkpoints").latest() is not None
