@@ -224,7 +224,14 @@ class Evaluator(Protocol):
 
     @property
     def is_busy(self) -> bool: ...
-    def start(self, weights: Weights, env: Mapping[str, Any], episodes: int, seed: int) -> None: ...
+    def start(
+        self,
+        weights: Weights,
+        env: Mapping[str, Any],
+        episodes: int,
+        seed: int,
+        max_steps: int | None = None,
+    ) -> None: ...
     def poll(self, timeout: float = 0.0) -> Any:
         """The Evaluation, or None if it is not there within `timeout` seconds."""
 
