@@ -13,7 +13,8 @@ import json
 import math
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlg.errors import CheckpointError
-from rlg.tracking.checkpoints.tree import Array, as_bytes
+from rlg.tracking.checkpoints.tree import Array, as_bytes, sha256
 
 CHUNK = 2**20  # bytes
 _NAMES = (
@@ -35,62 +36,61 @@ class BrokenCheckpointError(CheckpointError):
     """What is on disk is provably not what was saved."""
 
 
-def unreadable(path: Path, error: OSError) -> CheckpointError:
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
     """A missing file is proof of damage; any other error may pass, so the content may be intact."""
-    if isinstance(error, FileNotFoundError | NotADirectoryError):
-        return BrokenCheckpointError(f"{path}: is missing.")
-    return CheckpointError(
-        f"{path}: can't be read ({error.strerror}). Its content may be intact: try again."
-    )
+    try:
+        yield
+    except (FileNotFoundError, NotADirectoryError):
+        raise BrokenCheckpointError(f"{path}: is missing.") from None
+    except OSError as error:
+        raise CheckpointError(
+            f"{path}: can't be read ({error.strerror}). Its content may be intact: try again."
+        ) from None
 
 
-class ArraySection:
-    """The arrays of one section, by names under which a file keeps them."""
-
-    def __init__(self) -> None:
-        self.arrays: dict[str, Array] = {}
-
-    def store(self, path: tuple[str, ...], array: Array) -> Any:
-        """Keeps a reference to an array and returns what finds it again."""
-        # Lone surrogates are legal in Python's strings, but not in a file's header.
-        name = base = "/".join(path).encode("utf-8", "backslashreplace").decode() or "array"
-        count = 1
-        while name in self.arrays or name == "__metadata__":
-            count += 1
-            name = f"{base}#{count}"
-        self.arrays[name] = array
-        return name if array.dtype in DTYPES else [name, array.dtype.str, list(array.shape)]
-
-    @property
-    def nbytes(self) -> int:
-        return sum(array.nbytes for array in self.arrays.values())
-
-    def write(self, path: Path) -> tuple[str, dict[str, list[Any]]]:
-        """Writes and syncs; returns the header's sha256, and dtype, shape, sha256 of each array."""
-        # Wide items first, so that every array lies at a multiple of its items' size.
-        order = sorted(self.arrays, key=lambda name: -_stored_dtype(self.arrays[name]).itemsize)
-        entries, end = {}, 0
+def write_arrays(path: Path, arrays: Mapping[str, Array]) -> tuple[str, dict[str, list[Any]]]:
+    """Writes and syncs; returns the header's sha256, and dtype, shape, sha256 of each array."""
+    # Wide items first, so that every array lies at a multiple of its items' size.
+    order = sorted(arrays, key=lambda name: -_stored_dtype(arrays[name]).itemsize)
+    entries, end = {}, 0
+    for name in order:
+        array, start = arrays[name], end
+        end = start + array.nbytes
+        shape = list(array.shape) if array.dtype in DTYPES else [array.nbytes]
+        code = DTYPES[_stored_dtype(array)]
+        entries[name] = {"dtype": code, "shape": shape, "data_offsets": [start, end]}
+    text = json.dumps(entries, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    header = len(text).to_bytes(8, "little") + text
+    described = {}
+    with path.open("wb") as file:
+        file.write(header)
         for name in order:
-            array, start = self.arrays[name], end
-            end = start + array.nbytes
-            dtype = _stored_dtype(array)
-            shape = list(array.shape) if array.dtype in DTYPES else [array.nbytes]
-            entries[name] = {"dtype": DTYPES[dtype], "shape": shape, "data_offsets": [start, end]}
-        text = json.dumps(entries, separators=(",", ":")).encode()
-        text += b" " * (-len(text) % 8)
-        header = len(text).to_bytes(8, "little") + text
-        described = {}
-        with path.open("wb") as file:
-            file.write(header)
-            for name in order:
-                array, content = self.arrays[name], hashlib.sha256()
-                for chunk in _chunks(array):
-                    content.update(chunk)
-                    file.write(chunk)
-                described[name] = [array.dtype.str, list(array.shape), content.hexdigest()]
-            file.flush()
-            os.fsync(file.fileno())
-        return hashlib.sha256(header).hexdigest(), described
+            array, content = arrays[name], hashlib.sha256()
+            for chunk in _chunks(array):
+                content.update(chunk)
+                file.write(chunk)
+            described[name] = [array.dtype.str, list(array.shape), content.hexdigest()]
+        file.flush()
+        os.fsync(file.fileno())
+    return sha256(header), described
+
+
+def _stored_dtype(array: Array) -> np.dtype[Any]:
+    return array.dtype if array.dtype in DTYPES else np.dtype(np.uint8)
+
+
+def _chunks(array: Array) -> Iterator[memoryview]:
+    """The bytes of an array in C order, without a copy of more than a piece of it."""
+    pieces = np.nditer(
+        array,
+        flags=["external_loop", "buffered", "zerosize_ok"],
+        order="C",
+        buffersize=max(1, CHUNK // array.itemsize),
+    )
+    for piece in pieces:
+        yield as_bytes(np.asarray(piece)).data
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,39 +115,36 @@ class StoredArray:
         for _ in self._pieces(as_bytes(target)):
             pass
 
-    def sha256(self) -> str:
+    def described(self) -> list[Any]:
+        """Its dtype, shape and sha256."""
         content = hashlib.sha256()
         for piece in self._pieces(np.empty(CHUNK, np.uint8)):
             content.update(piece)
-        return content.hexdigest()
+        return [self.dtype.str, list(self.shape), content.hexdigest()]
 
     def _pieces(self, room: NDArray[np.uint8]) -> Iterator[memoryview]:
         """Reads the bytes into `room`, piece by piece; a smaller room is used again and again."""
         total, done = math.prod(self.shape) * self.dtype.itemsize, 0
-        try:
-            with self.path.open("rb", buffering=0) as file:
-                file.seek(self.offset)
-                while done < total:
-                    start = done % room.size
-                    piece = room.data[start : start + min(CHUNK, total - done)]
-                    count = file.readinto(piece)
-                    if not count:
-                        raise BrokenCheckpointError(f"{self.path}: ends too early.")
-                    done += count
-                    yield piece[:count]
-        except OSError as error:
-            raise unreadable(self.path, error) from None
+        with reading(self.path), self.path.open("rb", buffering=0) as file:
+            file.seek(self.offset)
+            while done < total:
+                start = done % room.size
+                piece = room.data[start : start + min(CHUNK, total - done)]
+                count = file.readinto(piece)
+                if not count:
+                    raise BrokenCheckpointError(f"{self.path}: ends too early.")
+                done += count
+                yield piece[:count]
 
 
 def read_header(path: Path) -> tuple[str, dict[str, StoredArray]]:
     """The sha256 of a file's header, and its arrays, which are not read yet."""
+    with reading(path), path.open("rb") as file:
+        first = file.read(8)
+        length = int.from_bytes(first, "little")
+        text = file.read(min(length, os.fstat(file.fileno()).st_size))
+    dtypes = {code: dtype for dtype, code in DTYPES.items()}
     try:
-        with path.open("rb") as file:
-            first = file.read(8)
-            length = int.from_bytes(first, "little")
-            text = file.read(min(length, os.fstat(file.fileno()).st_size))
-        entries: Mapping[str, Any] = json.loads(text)
-        dtypes = {code: dtype for dtype, code in DTYPES.items()}
         arrays = {
             name: StoredArray(
                 path,
@@ -155,23 +152,17 @@ def read_header(path: Path) -> tuple[str, dict[str, StoredArray]]:
                 dtypes[entry["dtype"]],
                 tuple(entry["shape"]),
             )
-            for name, entry in entries.items()
+            for name, entry in json.loads(text).items()
             if name != "__metadata__"
         }
-    except OSError as error:
-        raise unreadable(path, error) from None
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise BrokenCheckpointError(f"{path}: has no readable header ({error}).") from None
-    return hashlib.sha256(first + text).hexdigest(), arrays
+    return sha256(first + text), arrays
 
 
-def find(reference: Any, arrays: Mapping[str, StoredArray]) -> StoredArray:
-    """The array that `ArraySection.store` returned this reference for."""
-    stored = arrays[name_of(reference)]
-    if isinstance(reference, str):
-        return stored
-    _, dtype, shape = reference
-    return StoredArray(stored.path, stored.offset, np.dtype(dtype), tuple(shape))
+def reference_to(name: str, array: Array) -> Any:
+    """What finds an array of this name again."""
+    return name if array.dtype in DTYPES else [name, array.dtype.str, list(array.shape)]
 
 
 def name_of(reference: Any) -> str:
@@ -179,22 +170,10 @@ def name_of(reference: Any) -> str:
     return reference if isinstance(reference, str) else str(reference[0])
 
 
-def _stored_dtype(array: Array) -> np.dtype[Any]:
-    return array.dtype if array.dtype in DTYPES else np.dtype(np.uint8)
-
-
-def _chunks(array: Array) -> Iterator[Any]:
-    """The bytes of an array in C order, without a copy of more than a piece of it."""
-    if array.flags.c_contiguous:
-        flat = as_bytes(array)
-        for start in range(0, flat.size, CHUNK):
-            yield flat[start : start + CHUNK].data
-        return
-    pieces = np.nditer(
-        array,
-        flags=["external_loop", "buffered", "zerosize_ok"],
-        order="C",
-        buffersize=max(1, CHUNK // array.itemsize),
-    )
-    for piece in pieces:
-        yield as_bytes(np.asarray(piece)).data
+def find(reference: Any, arrays: Mapping[str, StoredArray]) -> StoredArray:
+    """The array that a reference is to."""
+    stored = arrays[name_of(reference)]
+    if isinstance(reference, str):
+        return stored
+    _, dtype, shape = reference
+    return replace(stored, dtype=np.dtype(dtype), shape=tuple(shape))

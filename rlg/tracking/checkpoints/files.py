@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
+import itertools
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -13,15 +13,22 @@ from typing import Any
 from rlg import __version__
 from rlg.errors import CheckpointError
 from rlg.tracking.checkpoints.arrays import (
-    ArraySection,
     BrokenCheckpointError,
-    StoredArray,
     find,
     name_of,
     read_header,
-    unreadable,
+    reading,
+    reference_to,
+    write_arrays,
 )
-from rlg.tracking.checkpoints.tree import decode, digest_of_encoded, encode
+from rlg.tracking.checkpoints.tree import (
+    Array,
+    decode,
+    digest_of_encoded,
+    digest_of_json,
+    encode,
+    sha256,
+)
 from rlg.tracking.files import sync
 from rlg.tracking.meta import timestamp
 
@@ -31,6 +38,37 @@ HEADERS = 4096  # bytes per file for headers, names and rounding up to blocks
 PER_ARRAY = 256
 
 
+class Section:
+    """A section's tree as JSON, and its arrays by the names under which a file keeps them."""
+
+    def __init__(self, name: str, tree: Any) -> None:
+        self.name = name
+        self._arrays: dict[str, Array] = {}
+        self.value = encode(tree, self._store, (name,))
+        self.nbytes = HEADERS + len(json.dumps(self.value)) + PER_ARRAY * len(self._arrays)
+        self.nbytes += sum(array.nbytes for array in self._arrays.values())
+
+    def _store(self, path: tuple[str, ...], array: Array) -> Any:
+        """Keeps a reference to an array and returns what finds it again."""
+        # Lone surrogates are legal in Python's strings, but not in a file's header.
+        base = "/".join(path).encode("utf-8", "backslashreplace").decode() or "array"
+        name = _free_name(base, "#", "", {*self._arrays, "__metadata__"})
+        self._arrays[name] = array
+        return reference_to(name, array)
+
+    def write(self, folder: Path, files: dict[str, Any]) -> dict[str, Any]:
+        """Writes its arrays and lets go of them; returns its entry, and adds that of its file."""
+        file, described = None, dict[str, list[Any]]()
+        if self._arrays:
+            base = re.sub(r"[^A-Za-z0-9_-]", "_", self.name)[:80] or "_"
+            file = _free_name(base, ".", ".safetensors", files)
+            header, described = write_arrays(folder / file, self._arrays)
+            files[file] = {"bytes": (folder / file).stat().st_size, "header": header}
+            self._arrays = {}
+        digest = digest_of_encoded(self.value, lambda key: described[name_of(key)])
+        return {"digest": digest, "file": file}
+
+
 class Draft:
     """A checkpoint to be: sections are trees, or functions that return one when it is written."""
 
@@ -38,55 +76,34 @@ class Draft:
         if step < 0:
             raise CheckpointError(f"checkpoint of step {step}: steps start at 0.")
         self.step = int(step)
-        self._pending: dict[str, Callable[[], Any]] = {}
-        self._arrays: dict[str, ArraySection] = {}
-        self._values: dict[str, Any] = {}
-        self._nbytes = HEADERS
-        for section, value in sections.items():
-            if type(section) is not str:
-                raise CheckpointError(f"checkpoint section {section!r}: use strings as names.")
-            self._values[section] = None  # keeps the order
-            if callable(value):
-                self._pending[section] = value
-            else:
-                self._encode(section, value)
+        for name in sections:
+            if type(name) is not str:
+                raise CheckpointError(f"checkpoint section {name!r}: use strings as names.")
+        self._sections: dict[str, Section | Callable[[], Any]] = {
+            name: tree if callable(tree) else Section(name, tree) for name, tree in sections.items()
+        }
 
     def nbytes(self) -> int:
         """About what it takes on disk as far as it is known, rather more than less."""
-        return self._nbytes + len(json.dumps(self._values)) + HEADERS
+        known = (part for part in self._sections.values() if isinstance(part, Section))
+        return 2 * HEADERS + sum(section.nbytes for section in known)
 
     def write(self, folder: Path) -> None:
         """Writes and syncs all files, the manifest last. Sections that were made go at once."""
         files: dict[str, dict[str, Any]] = {}
-        sections = {section: self._write(folder, section, files) for section in self._values}
-        state = json.dumps(self._values).encode()
-        (folder / STATE).write_bytes(state)
-        sync(folder / STATE)
-        files[STATE] = {"bytes": len(state), "sha256": hashlib.sha256(state).hexdigest()}
-        manifest = Manifest(self.step, files, sections, saved=timestamp(), rlg=__version__)
-        (folder / MANIFEST).write_text(manifest.text(), encoding="utf-8")
-        sync(folder / MANIFEST)
+        entries, values = {}, {}
+        for name, part in self._sections.items():
+            section = part if isinstance(part, Section) else Section(name, part())
+            self._sections[name] = section
+            entries[name] = section.write(folder, files)
+            values[name] = section.value
+        state = json.dumps(values).encode()
+        files[STATE] = {"bytes": len(state), "sha256": sha256(state)}
+        manifest = Manifest(self.step, files, entries, saved=timestamp(), rlg=__version__)
+        for path, content in ((folder / STATE, state), (folder / MANIFEST, manifest.content())):
+            path.write_bytes(content)
+            sync(path)
         sync(folder)
-
-    def _write(self, folder: Path, section: str, files: dict[str, Any]) -> dict[str, Any]:
-        """Writes a section's arrays; returns its entry in the manifest and adds its file's."""
-        if section in self._pending:
-            self._encode(section, self._pending.pop(section)())
-        arrays, name, described = self._arrays.pop(section), None, dict[str, list[Any]]()
-        if arrays.arrays:
-            name = _file_name(section, files)
-            header, described = arrays.write(folder / name)
-            files[name] = {"bytes": (folder / name).stat().st_size, "header": header}
-        value = self._values[section]
-        return {
-            "digest": digest_of_encoded(value, lambda key: described[name_of(key)]),
-            "file": name,
-        }
-
-    def _encode(self, section: str, value: Any) -> None:
-        arrays = self._arrays[section] = ArraySection()
-        self._values[section] = encode(value, arrays.store, (section,))
-        self._nbytes += arrays.nbytes + PER_ARRAY * len(arrays.arrays) + HEADERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,15 +123,15 @@ class Manifest:
     @classmethod
     def read(cls, folder: Path) -> Manifest:
         path = folder / MANIFEST
+        with reading(path):
+            text = path.read_bytes()
         try:
-            content = json.loads(path.read_bytes())
+            content = json.loads(text)
             own = content.pop("digest")
             version = content["format"]
-        except OSError as error:
-            raise unreadable(path, error) from None
         except (ValueError, LookupError, AttributeError, TypeError) as error:
             raise BrokenCheckpointError(f"{path}: can't be read ({error}).") from None
-        if own != _digest(content):
+        if own != digest_of_json(content):
             raise BrokenCheckpointError(f"{path}: doesn't match its own sha256.")
         if version != FORMAT:
             raise CheckpointError(
@@ -123,18 +140,16 @@ class Manifest:
             )
         return cls(**content)
 
-    def text(self) -> str:
-        content = asdict(self)
-        return json.dumps({**content, "digest": _digest(content)}, indent=1) + "\n"
+    def content(self) -> bytes:
+        own = asdict(self)
+        return (json.dumps({**own, "digest": digest_of_json(own)}, indent=1) + "\n").encode()
 
     def check_sizes(self, folder: Path, names: Iterable[str] | None = None) -> None:
         """Raises where a file is missing or has another length: no content is read."""
         for name in self.files if names is None else names:
             path, expected = folder / name, self.files[name]["bytes"]
-            try:
+            with reading(path):
                 found = path.stat().st_size
-            except OSError as error:
-                raise unreadable(path, error) from None
             if found != expected:
                 raise BrokenCheckpointError(f"{path}: has {found:,} bytes instead of {expected:,}.")
 
@@ -147,11 +162,9 @@ class Manifest:
         """
         chosen = {name: self.sections[name]["file"] for name in names}
         self.check_sizes(folder, {STATE, *filter(None, chosen.values())})
-        try:
+        with reading(folder / STATE):
             state = (folder / STATE).read_bytes()
-        except OSError as error:
-            raise unreadable(folder / STATE, error) from None
-        if hashlib.sha256(state).hexdigest() != self.files[STATE]["sha256"]:
+        if sha256(state) != self.files[STATE]["sha256"]:
             raise _changed(folder / STATE)
         values = json.loads(state)
         return {
@@ -160,39 +173,22 @@ class Manifest:
         }
 
     def _read(self, path: Path, section: str, value: Any, stored: Collection[str]) -> Any:
-        arrays = self._verified(path, section, value)
+        header, arrays = read_header(path) if path.name != STATE else ("", {})
+        if header != self.files[path.name].get("header", ""):
+            raise _changed(path)
+        digest = digest_of_encoded(value, lambda key: find(key, arrays).described())
+        if digest != self.sections[section]["digest"]:
+            raise _changed(path)
         if section in stored:
             return decode(value, lambda key: find(key, arrays))
         return decode(value, lambda key: find(key, arrays).read())
-
-    def _verified(self, path: Path, section: str, value: Any) -> dict[str, StoredArray]:
-        header, arrays = read_header(path) if path.name != STATE else ("", {})
-        entry = self.files[path.name]
-        if header != entry.get("header", ""):
-            raise _changed(path)
-
-        def described(key: Any) -> list[Any]:
-            stored = find(key, arrays)
-            return [stored.dtype.str, list(stored.shape), stored.sha256()]
-
-        if digest_of_encoded(value, described) != self.sections[section]["digest"]:
-            raise _changed(path)
-        return arrays
 
 
 def _changed(path: Path) -> BrokenCheckpointError:
     return BrokenCheckpointError(f"{path}: doesn't match its sha256: its bytes have changed.")
 
 
-def _digest(content: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-
-
-def _file_name(section: str, taken: Iterable[str]) -> str:
-    """The section's name as far as a file can have it."""
-    base = re.sub(r"[^A-Za-z0-9_-]", "_", section)[:80] or "_"
-    name, count = f"{base}.safetensors", 1
-    while name in taken:
-        count += 1
-        name = f"{base}.{count}.safetensors"
-    return name
+def _free_name(base: str, mark: str, end: str, taken: Collection[str]) -> str:
+    """The name, or the name with the first number from 2 on that makes it another."""
+    numbers = itertools.chain([""], (f"{mark}{number}" for number in itertools.count(2)))
+    return next(name for n in numbers if (name := f"{base}{n}{end}") not in taken)

@@ -82,21 +82,21 @@ def _checked(array: Array, path: Path) -> Array:
 
 def decode(value: Any, fetch: Callable[[Any], Any]) -> Any:
     """The tree of some JSON; `fetch` returns the array of a reference."""
-    if isinstance(value, list):
-        return [decode(inner, fetch) for inner in value]
-    if not isinstance(value, dict):
-        return value
     decoders: dict[str, Callable[[Any], Any]] = {
         "$array": fetch,
         "$scalar": _scalar,
         "$float": float,
         "$int": lambda text: int(text, 16),
-        "$tuple": lambda items: tuple(decode(inner, fetch) for inner in items),
-        "$dict": lambda pairs: {key: decode(inner, fetch) for key, inner in pairs},
+        "$tuple": tuple,
+        "$dict": dict,
     }
-    for key in value.keys() & decoders.keys():
-        return decoders[key](value[key])
-    return {key: decode(inner, fetch) for key, inner in value.items()}
+
+    def decoded(found: dict[str, Any]) -> Any:
+        for key in found.keys() & decoders.keys():
+            return decoders[key](found[key])
+        return found
+
+    return json.loads(json.dumps(value), object_hook=decoded)  # inner objects come first
 
 
 def _scalar(content: list[str]) -> Any:
@@ -106,33 +106,29 @@ def _scalar(content: list[str]) -> Any:
 
 def digest(value: Any) -> str:
     """A sha256 of a tree's content, whatever the order of its keys and the layout of its arrays."""
-    arrays: list[Array] = []
 
-    def keep(_: Path, array: Array) -> int:
-        arrays.append(array)
-        return len(arrays) - 1
+    def described(_: Path, array: Array) -> list[Any]:
+        return [array.dtype.str, list(array.shape), sha256(as_bytes(array).data)]
 
-    def described(key: int) -> list[Any]:
-        array = arrays[key]
-        content = hashlib.sha256(as_bytes(array).data).hexdigest()
-        return [array.dtype.str, list(array.shape), content]
-
-    return digest_of_encoded(encode(value, keep), described)
+    return digest_of_json(encode(value, described))
 
 
 def digest_of_encoded(encoded: Any, described: Callable[[Any], list[Any]]) -> str:
     """The digest of a tree by its JSON; `described` returns dtype, shape and sha256 of an array."""
 
-    def resolved(value: Any) -> Any:
-        if isinstance(value, list):
-            return [resolved(inner) for inner in value]
-        if not isinstance(value, dict):
-            return value
-        if "$array" in value:
-            return {"$array": described(value["$array"])}
-        return {key: resolved(inner) for key, inner in value.items()}
+    def resolved(found: dict[str, Any]) -> dict[str, Any]:
+        return {"$array": described(found["$array"])} if "$array" in found else found
 
-    return hashlib.sha256(json.dumps(resolved(encoded), sort_keys=True).encode()).hexdigest()
+    return digest_of_json(json.loads(json.dumps(encoded), object_hook=resolved))
+
+
+def digest_of_json(value: Any) -> str:
+    """A sha256 of plain values, whatever the order of keys."""
+    return sha256(json.dumps(value, sort_keys=True).encode())
+
+
+def sha256(content: bytes | memoryview) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def as_bytes(array: Array) -> NDArray[np.uint8]:
