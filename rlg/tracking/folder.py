@@ -14,7 +14,6 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from traceback import format_exception
-from types import TracebackType
 from typing import Any, Literal, Self, get_args
 
 from rlg.errors import RLGError, TrackingError
@@ -100,20 +99,14 @@ class RunFolder:
         path: Path | str,
         config: str,
         *,
-        unique: bool = False,
         seed: int | None = None,
         command: Sequence[str] | None = None,
-        cwd: Path | None = None,
     ) -> Self:
         """A locked folder for a new run; one that holds a run already is refused.
 
-        Args:
-            config: the resolved configuration's text.
-            unique: make a folder that did not exist, under another name if the name is taken;
-                `path` of the result says which.
-            cwd: whose git commit to note; by default the working directory.
+        `config` is the resolved configuration's text.
         """
-        folder = cls(claim(Path(path)) if unique else path)
+        folder = cls(path)
         folder.path.mkdir(parents=True, exist_ok=True)
         folder._lock = lock.FolderLock(folder.path)
         try:
@@ -125,7 +118,7 @@ class RunFolder:
                 )
             folder.checkpoints.mkdir(exist_ok=True)
             write_atomically(folder.config, config)
-            meta = describe(seed=seed, command=command, cwd=cwd)
+            meta = describe(seed=seed, command=command)
             write_atomically(folder.meta, to_json(meta, indent=2) + "\n")
             folder._write(Status().changed())
         except BaseException:
@@ -199,7 +192,9 @@ class RunFolder:
         """Notes that the run resumes from the checkpoint of this step; what was later is gone."""
         self.log.write(f"resumed from step {step:,}")
         # An exact resume is promised only if none of this has changed.
-        self.log.write("\n".join(f"changed since the start: {x}" for x in self._differences()))
+        now = {"versions": versions(), "machine": machine()}
+        changed = differences(self.read_meta(), now) if self.meta.exists() else []
+        self.log.write("\n".join(f"changed since the start: {line}" for line in changed))
         last, best = evaluations(self.metrics, step)
         status = self.status
         return self.update(
@@ -211,10 +206,6 @@ class RunFolder:
             exit_code=None,
             resumed_from=(*status.resumed_from, {"step": step, "time": timestamp()}),
         )
-
-    def _differences(self) -> list[str]:
-        now = {"versions": versions(), "machine": machine()}
-        return differences(self.read_meta(), now) if self.meta.exists() else []
 
     def finish(self, state: State, *, exit_code: int, error: str | None = None) -> Status:
         self.log.write(f"{state}, exit code {exit_code}" + (f": {error}" if error else ""))
@@ -251,12 +242,7 @@ class RunFolder:
         self._listening.enter_context(self.log.listening())
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if error is not None and not isinstance(error, RLGError | KeyboardInterrupt):
             self.log.write("".join(format_exception(error)))
         try:

@@ -13,6 +13,8 @@ import weakref
 from pathlib import Path
 from typing import IO
 
+import psutil
+
 from rlg.errors import TrackingError
 
 NAME = ".lock"
@@ -47,10 +49,6 @@ class FolderLock:
             self._file.truncate(0)
             self._file.close()
 
-    def forget(self) -> None:
-        """Closes a forked child's copy, which would otherwise keep its dead parent's lock."""
-        self._file.close()
-
 
 def owner(folder: Path) -> int | None:
     """The process that uses a folder, if any does; 0 if its id is not known."""
@@ -65,15 +63,7 @@ def owner(folder: Path) -> int | None:
 
 def alive(pid: int | None) -> bool:
     """Whether a process of this id exists on this machine."""
-    if pid is None:
-        return False
-    try:
-        os.kill(pid, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except PermissionError:  # it exists and is somebody else's
-        return True
-    return True
+    return pid is not None and pid < 2**31 and psutil.pid_exists(pid)
 
 
 def _lock(file: IO[str] | IO[bytes], folder: Path, kind: int) -> bool:
@@ -92,8 +82,9 @@ def _written_pid(folder: Path) -> int | None:
 
 
 def _forget_all() -> None:
+    """Closes a forked child's copies, which would otherwise keep its dead parent's locks."""
     for lock in list(_held):
-        lock.forget()
+        lock._file.close()
 
 
 os.register_at_fork(after_in_child=_forget_all)

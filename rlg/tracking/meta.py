@@ -10,6 +10,7 @@ import platform
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -17,23 +18,15 @@ from typing import Any
 
 from rlg import __version__
 
-# A package may come from one of several distributions.
-PACKAGES = {
-    "numpy": ("numpy",),
-    "torch": ("torch",),
-    "tensorflow": ("tensorflow", "tensorflow-cpu"),
-    "ray": ("ray",),
-    "gymnasium": ("gymnasium",),
-}
+# TensorFlow may come from one of two distributions.
+PACKAGES = ("numpy", "torch", "tensorflow-cpu", "tensorflow", "ray", "gymnasium")
 
 
-def describe(
-    *, seed: int | None = None, command: Sequence[str] | None = None, cwd: Path | None = None
-) -> dict[str, Any]:
+def describe(*, seed: int | None = None, command: Sequence[str] | None = None) -> dict[str, Any]:
     """The content of `meta.json`, as of now."""
     return {
         "command": list(sys.argv if command is None else command),
-        "git": git_state(Path.cwd() if cwd is None else cwd),
+        "git": git_state(Path.cwd()),
         "machine": machine(),
         "seed": seed,
         "started": timestamp(),
@@ -49,13 +42,9 @@ def timestamp() -> str:
 def versions() -> dict[str, str]:
     """Versions of what results depend on; what isn't installed is left out."""
     found = {"python": platform.python_version(), "rlg": __version__}
-    for package, distributions in PACKAGES.items():
-        for distribution in distributions:
-            try:
-                found[package] = metadata.version(distribution)
-                break
-            except metadata.PackageNotFoundError:
-                continue
+    for package in PACKAGES:
+        with suppress(metadata.PackageNotFoundError):
+            found[package.removesuffix("-cpu")] = metadata.version(package)
     return found
 
 

@@ -10,72 +10,38 @@ import csv
 import io
 import json
 import math
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
 from rlg.errors import TrackingError
-from rlg.tracking.files import numbers, to_json, write_atomically
+from rlg.tracking.files import numbers, sync, to_json, write_atomically
 from rlg.tracking.tensorboard import TensorBoardWriter
 
 Row = dict[str, Any]
 
 
-class Table:
-    """`progress.csv`: the step, then all tags in order; made anew when tags appear."""
-
-    def __init__(self, path: Path, source: Path) -> None:
-        self._path, self._source = path, source
-        self.columns: list[str] = []
-        self.file = self._open()
-        self.rebuild()
-
-    def add(self, row: Row) -> None:
-        """Appends a row, which must be in the source already."""
-        if set(row) <= set(self.columns):
-            self.file.write(self._text([row]))
-            self.file.flush()
-        else:
-            self.rebuild()
-
-    def rebuild(self) -> None:
-        """Replaces the file by what the source says."""
-        self.file.close()
-        rows = read_metrics(self._source) if self._source.exists() else []
-        tags = {tag for row in rows for tag in row} - {"step"}
-        self.columns = ["step", *sorted(tags)]
-        header = [dict(zip(self.columns, self.columns, strict=True))] if tags else []
-        write_atomically(self._path, self._text([*header, *rows]))
-        self.file = self._open()
-
-    def _open(self) -> IO[str]:
-        return self._path.open("a", encoding="utf-8", newline="")
-
-    def _text(self, rows: Iterable[Row]) -> str:
-        """Floats in full; nothing where a row has no value."""
-        text = io.StringIO()
-        csv.DictWriter(text, self.columns, lineterminator="\n").writerows(rows)
-        return text.getvalue()
-
-
 class MetricsLog:
-    """The metrics of one run folder, by environment step."""
+    """The metrics of one run folder, by environment step.
+
+    Files are opened for each line, so that there is nothing to close and open again around a
+    rewrite. `progress.csv` has the step, then all tags in order; it is made anew when tags appear.
+    """
 
     def __init__(self, folder: Path | str, *, tensorboard: bool = True) -> None:
-        """Goes on after the lines that are there; to resume, call `truncate_after` first."""
+        """Continues after the lines that are there; to resume, call `truncate_after` first."""
         self.folder = Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         self._path = self.folder / "metrics.jsonl"
+        self._table = self.folder / "progress.csv"
+        self._columns: list[str] = []
         self._tensorboard = tensorboard
         self._purge_step: int | None = None
         self._writer: TensorBoardWriter | None = None
-        if self._path.exists():
-            self._rewrite(list(_lines(self._path)))
-        self._table = Table(self.folder / "progress.csv", self._path)
-        self._file = self._path.open("a", encoding="utf-8")
+        self._path.touch()
+        self._rewrite(list(_lines(self._path)))
 
     def log(self, step: int, values: Mapping[str, Any]) -> None:
         """Appends numbers under tags like `rollout/ep_rew_mean`, and hands them to the system."""
@@ -83,9 +49,11 @@ class MetricsLog:
             return
         row: Row = {"step": int(step)}
         row.update((tag, _number(step, tag, value)) for tag, value in values.items())
-        self._file.write(to_json(row) + "\n")
-        self._file.flush()
-        self._table.add(row)
+        _append(self._path, to_json(row) + "\n")
+        if set(row) <= set(self._columns):
+            _append(self._table, self._csv([row]))
+        else:
+            self._rebuild_table()
         if self.events is not None:
             self.events.scalars(step, {tag: row[tag] for tag in values})
 
@@ -106,29 +74,20 @@ class MetricsLog:
 
         `again`: the beginning of tags whose lines of this very step come again too.
         """
-        self._close_events()
+        self.close()
         self._purge_step = step + 1
-        self._file.close()
-        self._rewrite(
-            [line for line in _lines(self._path) if _stays(json.loads(line), step, again)]
-        )
-        self._table.rebuild()
-        self._file = self._path.open("a", encoding="utf-8")
+        lines = _lines(self._path)
+        self._rewrite([line for line in lines if _stays(json.loads(line), step, again)])
 
     def flush(self) -> None:
         """Brings everything to the disk: call it before a checkpoint is saved."""
-        for file in (self._file, self._table.file):
-            file.flush()
-            os.fsync(file.fileno())
+        sync(self._path)
+        sync(self._table)
         if self._writer is not None:
             self._writer.flush()
 
     def close(self) -> None:
-        self._file.close()
-        self._table.file.close()
-        self._close_events()
-
-    def _close_events(self) -> None:
+        """Ends the file of events; the next one begins another."""
         if self._writer is not None:
             self._writer.close()
             self._writer = None
@@ -137,6 +96,25 @@ class MetricsLog:
         content = "".join(lines)
         if content.encode() != self._path.read_bytes():
             write_atomically(self._path, content)
+        self._rebuild_table()
+
+    def _rebuild_table(self) -> None:
+        rows = read_metrics(self._path)
+        tags = {tag for row in rows for tag in row} - {"step"}
+        self._columns = ["step", *sorted(tags)]
+        header = [dict(zip(self._columns, self._columns, strict=True))] if tags else []
+        write_atomically(self._table, self._csv([*header, *rows]))
+
+    def _csv(self, rows: Iterable[Row]) -> str:
+        """Floats in full; nothing where a row has no value."""
+        text = io.StringIO()
+        csv.DictWriter(text, self._columns, lineterminator="\n").writerows(rows)
+        return text.getvalue()
+
+
+def _append(path: Path, text: str) -> None:
+    with path.open("a", encoding="utf-8", newline="") as file:
+        file.write(text)
 
 
 def read_metrics(path: Path | str) -> list[Row]:

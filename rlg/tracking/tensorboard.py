@@ -56,13 +56,9 @@ class TensorBoardWriter:
 
     def text(self, step: int, tag: str, text: str) -> None:
         """Shown as Markdown: indent by four columns what shall keep its form."""
-        from tensorboard.compat.proto import tensor_pb2, types_pb2
-        from tensorboard.plugins.text.metadata import create_summary_metadata
+        from tensorboard.plugins.text.summary_v2 import text_pb
 
-        tensor = tensor_pb2.TensorProto(dtype=types_pb2.DT_STRING, string_val=[text.encode()])
-        metadata = create_summary_metadata(display_name=tag, description="")
-        value = self._summaries.Summary.Value(tag=tag, metadata=metadata, tensor=tensor)
-        self._add_values(step, [value])
+        self._add(step, summary=text_pb(tag, text))
 
     def hparams(self, config: Mapping[str, Any], metrics: Iterable[str]) -> None:
         """The run's options and the metrics to compare runs by, for the page "HParams"."""

@@ -395,9 +395,11 @@ def test_a_folder_with_a_run_is_not_overwritten(tmp_path):
 
 CLAIM = """
 import sys
+from pathlib import Path
 from rlg.tracking import RunFolder
+from rlg.tracking.folder import claim
 for _ in range(5):
-    folder = RunFolder.create(sys.argv[1], sys.argv[2], unique=True)
+    folder = RunFolder.create(claim(Path(sys.argv[1])), sys.argv[2])
     print(folder.path.name)
     folder.close()
 """

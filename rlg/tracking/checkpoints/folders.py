@@ -12,10 +12,11 @@ import errno
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 from rlg.errors import CheckpointError
+from rlg.tracking.checkpoints.files import Draft
 from rlg.tracking.files import size, sync
 from rlg.tracking.lock import alive
 
@@ -37,26 +38,23 @@ class CheckpointFolders:
         found = (re.fullmatch(r"step-(\d{9,})", path.name) for path in self._paths())
         return sorted(int(match.group(1)) for match in found if match)
 
-    def commit(self, step: int, write: Callable[[Path], None], nbytes: Callable[[], int]) -> Path:
-        """Has a folder written aside and moves it into place; if that fails, nothing has changed.
-
-        Args:
-            write: fills an empty folder and syncs it.
-            nbytes: about what it takes on disk, as far as that is known.
-        """
-        path = self.path(step)
-        aside, old = self._aside("tmp", step), self._aside("old", step)
+    def commit(self, draft: Draft) -> Path:
+        """Has a folder written aside, then moves it into place; a failure changes nothing."""
+        path = self.path(draft.step)
+        aside, old = self._aside("tmp", draft.step), self._aside("old", draft.step)
         _in_use.update((aside, old))
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            self._check_room(path, nbytes())
+            if draft.nbytes() > self._free():
+                raise self._failure(path, "the disk is too full", draft.nbytes())
             shutil.rmtree(aside, ignore_errors=True)
             aside.mkdir()
-            write(aside)
+            draft.write(aside)
             self._move_in(aside, path, old)
         except OSError as error:
             shutil.rmtree(aside, ignore_errors=True)  # before the free bytes are counted
-            raise self._failed(path, nbytes(), error) from error
+            needed = draft.nbytes() if error.errno in FULL else None
+            raise self._failure(path, error.strerror or str(error), needed) from error
         finally:
             shutil.rmtree(aside, ignore_errors=True)
             _in_use.difference_update((aside, old))
@@ -110,22 +108,17 @@ class CheckpointFolders:
     def _aside(self, kind: str, step: int) -> Path:
         return self.folder / f".{kind}-{step}-{os.getpid()}"
 
-    def _check_room(self, path: Path, needed: int) -> None:
-        free = shutil.disk_usage(self.folder).free
-        if needed > free:
-            raise CheckpointError(self._no_room(path, needed, free, "the disk is too full"))
+    def _free(self) -> int:
+        return shutil.disk_usage(self.folder).free
 
-    def _failed(self, path: Path, needed: int, error: OSError) -> CheckpointError:
-        what = error.strerror or str(error)
-        if error.errno in FULL:
-            free = shutil.disk_usage(self.folder).free
-            return CheckpointError(self._no_room(path, needed, free, what))
-        kept = " Earlier checkpoints are kept." if self.steps() else ""
-        return CheckpointError(f"{path}: can't be written: {what}.{kept}")
-
-    def _no_room(self, path: Path, needed: int, free: int, what: str) -> str:
-        kept = "; earlier checkpoints are kept" if self.steps() else ""
-        return (
-            f"{path}: can't be written: {what}; it needs {size(needed)}, {size(free)} are free. "
-            f"Free some space or lower checkpoint.keep{kept}."
+    def _failure(self, path: Path, what: str, needed: int | None) -> CheckpointError:
+        """Why a checkpoint can't be written; `needed` are the bytes that there is no room for."""
+        kept = "earlier checkpoints are kept" if self.steps() else ""
+        if needed is None:
+            return CheckpointError(
+                f"{path}: can't be written: {what}.{kept and f' {kept.capitalize()}.'}"
+            )
+        return CheckpointError(
+            f"{path}: can't be written: {what}; it needs {size(needed)}, {size(self._free())} are "
+            f"free. Free some space or lower checkpoint.keep{kept and f'; {kept}'}."
         )

@@ -109,8 +109,7 @@ class CheckpointStore:
         before its checkpoint, so that a resumed run finds them.
         """
         self._refuse_if_read_only()
-        draft = Draft(step, sections)
-        path = self._folders.commit(draft.step, draft.write, draft.nbytes)
+        path = self._folders.commit(Draft(step, sections))
         if self.keep is not None:
             self._prune(step, self.keep)
         return path
@@ -216,13 +215,9 @@ class CheckpointStore:
             raise CheckpointError(f"{path}: has no section {unknown[0]!r}. It has: {have}.")
         names = [name for name in manifest.sections if sections is None or name in sections]
         found = manifest.read_sections(path, names, stored)
-        return Checkpoint(
-            step,
-            {name: value for name, value in found.items() if name not in stored},
-            {name: manifest.sections[name]["digest"] for name in names},
-            skipped,
-            {name: value for name, value in found.items() if name in stored},
-        )
+        digests = {name: manifest.sections[name]["digest"] for name in names}
+        left = {name: found.pop(name) for name in names if name in stored}
+        return Checkpoint(step, found, digests, skipped, left)
 
     def _is_complete(self, step: int) -> bool:
         path = self._folders.path(step)
