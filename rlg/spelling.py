@@ -7,7 +7,7 @@ line, a YAML file and Python.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 # What other libraries call our keys and sections. A word with several meanings lists all of them:
@@ -87,6 +87,12 @@ ALIASES: dict[str, tuple[str, ...]] = {
 def suggestion(word: str, words: Iterable[str]) -> str:
     """` Did you mean 'x'?`, or nothing: the end of a sentence that refuses a word."""
     return did_you_mean(nearest(word, words))
+
+
+def unknown(kind: str, word: Any, words: Collection[str]) -> str:
+    """`there is no agent 'dqm'. Did you mean 'dqn'? Known: a2c, dqn.`"""
+    known = ", ".join(words)
+    return f"there is no {kind} {word!r}.{suggestion(str(word), words)} Known: {known}."
 
 
 def did_you_mean(meant: str | None) -> str:

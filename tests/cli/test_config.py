@@ -10,9 +10,10 @@ import sys
 import pytest
 import yaml
 
-from rlg.api.config.sections import EXECUTORS, backend_arguments, executor_class
+from rlg.api.config.sections import EXECUTORS, backend_arguments
 from rlg.api.config.signatures import arguments_of
 from rlg.api.inspection.estimate import Replay, Rounds
+from rlg.backends.executor import make_executor
 from rlg.execution.cadence import Cadence
 from rlg.execution.types import Clock
 from tests.cli.conftest import TINY
@@ -248,7 +249,7 @@ def test_what_train_refuses_is_refused_here(rlg, words, parts):
 def test_the_options_of_a_backend_are_those_of_its_executor(backend):
     # The seed is the run's; the mode is in the type; role and session are the engine's.
     given = ("seed", "mode", "role", "owner", "target")
-    executor = arguments_of(executor_class(backend), without=given)
+    executor = arguments_of(type(make_executor(backend)), without=given)
     assert backend_arguments(backend) == executor
 
 

@@ -5,11 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rlg.api.config.signatures import Arguments, arguments_of, check_keys, checked, converted
-from rlg.errors import RLGError, SpecError
+from rlg.api.config.signatures import (
+    TYPE,
+    Argument,
+    Arguments,
+    arguments_of,
+    blaming,
+    check_keys,
+    checked,
+)
+from rlg.errors import SpecError
 from rlg.graph import registry
 from rlg.graph.limits import scheduled, violation
-from rlg.spelling import suggestion
+from rlg.spelling import suggestion, unknown
 
 # What any component may be told besides its constructor's arguments.
 SETTINGS = ("scope", "device", "variable_device", "shared_scope")
@@ -24,16 +32,14 @@ def component_arguments(name: str) -> Arguments:
 def check_component(spec: Any, where: str) -> Any:
     """The spec with converted values and its defaults; its constructor has accepted it."""
     result = _check(spec, where)
+    kind = result["type"] if isinstance(result, dict) else result
     try:
-        registry.make(result)
-    except RLGError as error:
-        _check_inner(result, where)
-        raise SpecError(f"{where}: {error}") from error
-    except Exception as error:
-        raise SpecError(
-            f"{where}: {result['type']} can't be made, it raised {type(error).__name__}: {error}. "
-            f"See rlg list {result['type']}."
-        ) from error
+        with blaming(where, lambda e: f"{kind} can't be made, it raised {e}. See rlg list {kind}."):
+            registry.make(result)
+    except SpecError:
+        if isinstance(result, dict):
+            _check_inner(result, where)
+        raise
     return result
 
 
@@ -49,20 +55,16 @@ def _check(spec: Any, where: str) -> Any:
             f"{spec!r}."
         )
     name = _type_of(spec, where)
-    arguments = component_arguments(name)
-    words = {key: value for key, value in spec.items() if key != "type"}
-    check_keys(words, ["type", *arguments, *SETTINGS], where, f"{where} (type {name})")
-    settings = {
-        key: converted(words.pop(key), str | None, f"{where}.{key}", "name")
-        for key in SETTINGS
-        if key in words and key not in arguments
-    }
-    nested = {key: _nested(value, f"{where}.{key}") for key, value in words.items()}
-    result = checked(nested, arguments, where, f"{where} (type {name})")
+    arguments, of = {**TYPE, **component_arguments(name)}, f"{where} (type {name})"
+    check_keys(spec, [*arguments, *SETTINGS], where, of)
+    settings = [key for key in SETTINGS if key in spec and key not in arguments]
+    arguments |= dict.fromkeys(settings, Argument(str | None))
+    nested = {key: _nested(value, f"{where}.{key}") for key, value in spec.items()}
+    result = checked(nested, arguments, where, of)
     for key, value in result.items():
         _check_function(f"{where}.{key}", value)
     check_schedules(result, arguments, where)
-    return {"type": name, **result, **settings}
+    return result
 
 
 def _type_of(spec: Mapping[str, Any], where: str) -> str:
@@ -121,17 +123,12 @@ def _check_function(path: str, value: Any) -> None:
         from rlg.graph.components.layers.activation import ACTIVATIONS
 
         if name not in ACTIVATIONS:
-            raise SpecError(
-                f"{path}: there is no activation {name!r}.{suggestion(name, ACTIVATIONS)} "
-                f"Known: {', '.join(ACTIVATIONS)}."
-            )
+            raise SpecError(f"{path}: {unknown('activation', name, ACTIVATIONS)}")
     elif key.endswith("_init"):
         from rlg.graph.components.initializers import initializer
 
-        try:
+        with blaming(path):
             initializer(value)
-        except SpecError as error:
-            raise SpecError(f"{path}: {error}") from error
 
 
 # -- schedules -------------------------------------------------------------------------------------
@@ -156,13 +153,13 @@ def _values(path: str, value: Any) -> list[float]:
     name = value.get("type") if isinstance(value, Mapping) else None
     if isinstance(value, Mapping) and name in TYPES:
         _check({**value, "type": f"{name}_schedule"}, path)
-    try:
+
+    def no_schedule(raised: str) -> str:
+        return (
+            f"{value!r} is not a schedule ({raised}). Write a number, [[0,1.0],[0.5,0.1]] or "
+            "{type: linear, initial: 1.0, final: 0.1, length: 0.5}."
+        )
+
+    with blaming(path, no_schedule):
         schedule = make_schedule(value)
         return [schedule.at(time) for time in _TIMES]
-    except RLGError as error:
-        raise SpecError(f"{path}: {error}") from error
-    except Exception as error:
-        raise SpecError(
-            f"{path}: {value!r} is not a schedule ({type(error).__name__}: {error}). Write a "
-            "number, [[0,1.0],[0.5,0.1]] or {type: linear, initial: 1.0, final: 0.1, length: 0.5}."
-        ) from error

@@ -6,14 +6,26 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
-from rlg.api.config.signatures import Argument, Arguments, arguments_of, check_keys, checked
-from rlg.envs import VectorEnv, env_names, make_env
+from rlg.api.config.signatures import (
+    Argument,
+    Arguments,
+    arguments_of,
+    blaming,
+    check_keys,
+    checked,
+)
+from rlg.envs import env_names, make_env
 from rlg.envs.registry import SHORT_NAMES
-from rlg.errors import EnvironmentFailure, SpecError
+from rlg.errors import SpecError
 from rlg.graph.limits import PositiveInt
 from rlg.graph.spaces import Space
 
 _OWN = ("name", "num_envs", "seed")
+# What `make_env` takes for every environment, but for the seed.
+COMMON: Arguments = {
+    name: Argument(kind, inspect.signature(make_env).parameters[name].default)
+    for name, kind in (("name", str), ("num_envs", PositiveInt))
+}
 
 
 def check_env(section: Mapping[str, Any]) -> tuple[dict[str, Any], Space, Space]:
@@ -24,37 +36,24 @@ def check_env(section: Mapping[str, Any]) -> tuple[dict[str, Any], Space, Space]
 
 def spaces_of(env: Mapping[str, Any]) -> tuple[Space, Space]:
     """Those of observations and actions, from an environment of a checked section."""
-    try:
-        with make_env(**{**env, "num_envs": 1}) as made:
-            return made.observation_space, made.action_space
-    except (SpecError, EnvironmentFailure) as error:
-        raise SpecError(f"env.name={env['name']}: {error}") from error
+    with blaming(f"env.name={env['name']}"), make_env(**{**env, "num_envs": 1}) as made:
+        return made.observation_space, made.action_space
 
 
 def check_env_keys(section: Mapping[str, Any]) -> dict[str, Any]:
     """The section alone: other sections refer to it, and its mistakes are not theirs."""
     if "seed" in section:
         raise SpecError("env.seed: a run has one seed, for everything. Write seed=3.")
-    common = arguments_of_function()
-    head = checked({k: section[k] for k in common if k in section}, common, "env", "env")
+    head = checked({k: section[k] for k in COMMON if k in section}, COMMON, "env", "env")
     name = head["name"]
     if not name:
         raise SpecError("env.name: empty. Write for example env=cartpole.")
     options, is_own = env_arguments(name)
-    words = {key: value for key, value in section.items() if key not in common}
+    words = {key: value for key, value in section.items() if key not in COMMON}
     if options is not None:
-        check_keys(words, [*common, *options], "env", f"env (name {name})")
+        check_keys(words, [*COMMON, *options], "env", f"env (name {name})")
         words = checked(words, options, "env", f"env (name {name})", complete=is_own)
     return {**head, **words}
-
-
-def arguments_of_function() -> Arguments:
-    """What `make_env` takes for every environment, but for the seed."""
-    parameters = inspect.signature(make_env).parameters
-    return {
-        "name": Argument(str, parameters["name"].default),
-        "num_envs": Argument(PositiveInt, parameters["num_envs"].default),
-    }
 
 
 def env_arguments(name: str) -> tuple[Arguments | None, bool]:
@@ -65,16 +64,12 @@ def env_arguments(name: str) -> tuple[Arguments | None, bool]:
     if SHORT_NAMES.get(name, name) == "CartPole-v1":
         from rlg.envs.cartpole import CartPoleEnv
 
-        return _without_own(CartPoleEnv), True
+        return arguments_of(CartPoleEnv, without=_OWN), True
     if name.startswith("ALE/") or (name not in SHORT_NAMES and name in env_names()):
         from rlg.envs.atari import AtariEnv
 
-        return _without_own(AtariEnv), not name.startswith("ALE/")
+        return arguments_of(AtariEnv, without=_OWN), not name.startswith("ALE/")
     return _of_gymnasium(name), False
-
-
-def _without_own(cls: type[VectorEnv]) -> Arguments:
-    return arguments_of(cls, without=_OWN)
 
 
 def _of_gymnasium(name: str) -> Arguments | None:

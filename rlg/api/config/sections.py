@@ -11,12 +11,12 @@ from dataclasses import asdict, dataclass
 from importlib import import_module
 from typing import Any
 
-from rlg.api.config.signatures import Arguments, arguments_of, check_keys, checked, mapping
-from rlg.errors import BackendError, SpecError
+from rlg.api.config.signatures import TYPE, Arguments, arguments_of, blaming, checked, mapping
+from rlg.errors import SpecError
 from rlg.execution.engines import ENGINES
 from rlg.execution.engines.settings import LocalSettings
 from rlg.graph.limits import NonNegativeInt, PositiveFloat, PositiveInt
-from rlg.spelling import suggestion
+from rlg.spelling import unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +100,7 @@ def _executor(given: Any) -> type:
     if not isinstance(name, str):
         return LocalSettings  # which says what is wrong
     if name not in ENGINES:
-        raise SpecError(
-            f"executor.type: there is no engine {name!r}.{suggestion(name, ENGINES)} "
-            f"Known: {', '.join(ENGINES)}."
-        )
+        raise SpecError(f"executor.type: {unknown('engine', name, ENGINES)}")
     return ENGINES[name].settings
 
 
@@ -131,25 +128,11 @@ class TFOptions(_Common):
     deterministic: bool = False
 
 
-EXECUTORS = {
-    "torch": "rlg.backends.torch.executor:TorchExecutor",
-    "tf": "rlg.backends.tf.executor:TFExecutor",
-    "tf-graph": "rlg.backends.tf.executor:TFExecutor",
-}
-OPTIONS: dict[str, type] = {"torch": TorchOptions, "tf": TFOptions, "tf-graph": TFOptions}
+EXECUTORS: dict[str, type] = {"torch": TorchOptions, "tf": TFOptions, "tf-graph": TFOptions}
 
 
 def check_backend(section: Mapping[str, Any]) -> dict[str, Any]:
     """The section, converted and complete; loads nothing."""
-    name = check_backend_type(section)
-    words = {key: value for key, value in section.items() if key != "type"}
-    arguments = backend_arguments(name)
-    check_keys(words, ["type", *arguments], "backend", f"backend {name}")
-    return {"type": name, **checked(words, arguments, "backend", f"backend {name}")}
-
-
-def check_backend_type(section: Mapping[str, Any]) -> str:
-    """The type alone."""
     if section and "type" not in section:
         raise SpecError(
             f"backend.type: missing, but the other keys depend on it. Write backend.type=... "
@@ -162,58 +145,33 @@ def check_backend_type(section: Mapping[str, Any]) -> str:
             "Write backend=torch or backend=tf."
         )
     if not isinstance(name, str) or name not in EXECUTORS:
-        raise SpecError(
-            f"backend.type: there is no backend {name!r}.{suggestion(str(name), EXECUTORS)} "
-            f"Known: {', '.join(EXECUTORS)}."
-        )
-    return name
+        raise SpecError(f"backend.type: {unknown('backend', name, EXECUTORS)}")
+    arguments = {**TYPE, **backend_arguments(name)}
+    return checked({"type": name, **section}, arguments, "backend", f"backend {name}")
 
 
 def backend_arguments(name: str) -> Arguments:
     """The keys of a backend's executor."""
-    return arguments_of(OPTIONS[name])
-
-
-def executor_class(name: str) -> type:
-    """The class behind a backend; loads its framework."""
-    module, _, attribute = EXECUTORS[name].partition(":")
-    try:
-        found: type = getattr(import_module(module), attribute)
-    except ImportError as error:
-        raise SpecError(
-            f"backend.type: {name} can't be loaded: {error}. See rlg doctor."
-        ) from error
-    return found
+    return arguments_of(EXECUTORS[name])
 
 
 def check_devices(section: Mapping[str, Any]) -> None:
     """Loads the framework, and refuses places that this machine doesn't have."""
-    executor_class(section["type"])
+    name = section["type"]
+    try:
+        devices = import_module(f"rlg.backends.{name.removesuffix('-graph')}.devices")
+    except ImportError as error:
+        raise SpecError(
+            f"backend.type: {name} can't be loaded: {error}. See rlg doctor."
+        ) from error
     places = {"device": section["device"]}
     for path, place in (section["devices"] or {}).items():
         parts = place if isinstance(place, Mapping) else {"": place}
         places |= {f"devices.{path}{'.' if key else ''}{key}": v for key, v in parts.items()}
     for key, device in places.items():
-        if device is not None:
-            _check_device(section["type"], f"backend.{key}", device)
-
-
-def _check_device(backend: str, key: str, device: Any) -> None:
-    if not isinstance(device, str):
-        raise SpecError(f"{key}: expected the name of a device, such as cpu, got {device!r}.")
-    try:
-        if backend == "torch":
-            import_module("rlg.backends.torch.devices").check(device)
-        else:
-            _check_tf(device)
-    except BackendError as error:
-        raise SpecError(f"{key}: {error}") from error
-
-
-def _check_tf(device: str) -> None:
-    """By physical devices: asking for logical ones would fix the threads of the process."""
-    tf: Any = import_module("tensorflow")
-    known = [d.name.removeprefix("/physical_device:") for d in tf.config.list_physical_devices()]
-    name = device.strip().upper().removeprefix("/").removeprefix("DEVICE:").replace("CUDA", "GPU")
-    if (name if ":" in name else f"{name}:0") not in known:
-        raise BackendError(f"no device {device!r} here; available: {', '.join(known)}.")
+        if not isinstance(device, str | None):
+            raise SpecError(
+                f"backend.{key}: expected the name of a device, such as cpu, got {device!r}."
+            )
+        with blaming(f"backend.{key}"):
+            devices.check("cpu" if device is None else device, devices.physical())

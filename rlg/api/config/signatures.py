@@ -9,11 +9,12 @@ from __future__ import annotations
 import inspect
 import math
 import types
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from rlg.errors import SpecError
+from rlg.errors import RLGError, SpecError
 from rlg.graph.limits import limit_words, violation
 from rlg.graph.registry import parameters_of
 from rlg.spelling import suggestion
@@ -38,20 +39,18 @@ class Argument:
 
 
 Arguments = dict[str, Argument]
+TYPE: Arguments = {"type": Argument(str)}
 
 
 def arguments_of(cls: type, without: Collection[str] = ()) -> Arguments:
     """The constructor's named arguments, with those that `**options` hands to base classes."""
+    found = {name: p for name, p in parameters_of(cls).items() if name not in without}
+    # A text is an annotation that could not be resolved.
+    unknown = [n for n, p in found.items() if p.annotation is MISSING or type(p.annotation) is str]
     return {
-        name: Argument(Any if _says_nothing(p.annotation) else p.annotation, p.default)
-        for name, p in parameters_of(cls).items()
-        if name not in without
+        name: Argument(Any if name in unknown else p.annotation, p.default)
+        for name, p in found.items()
     }
-
-
-def _says_nothing(annotation: Any) -> bool:
-    """None is given, or one that could not be resolved."""
-    return annotation is MISSING or isinstance(annotation, str)
 
 
 # -- sections --------------------------------------------------------------------------------------
@@ -91,6 +90,19 @@ def mapping(value: Any, where: str, example: str) -> Mapping[str, Any]:
     return value
 
 
+@contextmanager
+def blaming(where: str, raised: Callable[[str], str] | None = None) -> Iterator[None]:
+    """Errors of this block with the key that they are about; `raised` words those of others."""
+    try:
+        yield
+    except RLGError as error:
+        raise SpecError(f"{where}: {error}") from error
+    except Exception as error:
+        if raised is None:
+            raise
+        raise SpecError(f"{where}: {raised(f'{type(error).__name__}: {error}')}") from error
+
+
 # -- values ----------------------------------------------------------------------------------------
 class _MismatchError(Exception):
     """A value that is not of the type; who knows the key makes a message of it."""
@@ -114,20 +126,20 @@ def converted(value: Any, annotation: Any, path: str, example: Any = None) -> An
 
 def describe(annotation: Any, *, limits: bool = False) -> str:
     """A type in words, with the limits of numbers if wanted."""
-    origin, arguments = get_origin(annotation), get_args(annotation)
-    if origin is Annotated:
-        words = limit_words(annotation) if limits else ""
-        return f"{describe(arguments[0], limits=limits)}{words and f' ({words})'}"
-    if origin in (Union, types.UnionType):
-        return " or ".join(describe(option, limits=limits) for option in arguments)
-    if origin is Literal:
-        return " or ".join(map(str, arguments))
-    if _is_sequence(origin or annotation):
-        item = arguments[0] if arguments else Any
-        return "a list" if item is Any else f"a list, each item {describe(item, limits=limits)}"
-    if _is_mapping(origin or annotation):
-        return "a mapping"
-    return _NAMES.get(annotation, "a value")
+    words = limit_words(annotation) if limits and get_origin(annotation) is Annotated else ""
+    end = f" ({words})" if words else ""
+    match _kind(annotation):
+        case "union", options:
+            return " or ".join(describe(option, limits=limits) for option in options) + end
+        case "choice", values:
+            return " or ".join(map(str, values))
+        case "list", (item,):
+            each = "" if item is Any else f", each item {describe(item, limits=limits)}"
+            return f"a list{each}{end}"
+        case "mapping", _:
+            return "a mapping"
+        case _, parts:
+            return _NAMES.get(parts[0], "a value") + end
 
 
 def plain(value: Any) -> Any:
@@ -139,32 +151,47 @@ def plain(value: Any) -> Any:
     return value
 
 
-def _convert(value: Any, annotation: Any) -> Any:
-    annotation = _inner(annotation)
-    origin, arguments = get_origin(annotation), get_args(annotation)
+def _kind(annotation: Any) -> tuple[str, tuple[Any, ...]]:
+    """What an annotation asks for: a union of types, a choice of values, a list of items..."""
+    inner = _inner(annotation)
+    origin, arguments = get_origin(inner) or inner, get_args(inner)
     if origin in (Union, types.UnionType):
-        return _first(value, arguments)
+        return "union", arguments
     if origin is Literal:
-        return _checked(value, value in arguments)
-    if annotation in (int, float):
-        return _number(value, annotation)
-    if annotation in (bool, str, type(None)):
-        return _checked(value, isinstance(value, annotation))
-    if _is_sequence(origin or annotation):
-        _checked(value, isinstance(value, (list, tuple)))
-        item = arguments[0] if arguments else Any
-        return [_convert(element, item) for element in value]
-    if _is_mapping(origin or annotation):
-        _checked(value, isinstance(value, Mapping))
-    return plain(value)  # of Any, and of what only a constructor can judge, too
+        return "choice", arguments
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return "mapping", ()
+    if isinstance(origin, type) and issubclass(origin, Sequence) and origin is not str:
+        return "list", arguments[:1] or (Any,)
+    return "one", (inner,)
+
+
+def _inner(annotation: Any) -> Any:
+    return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
+
+
+def _convert(value: Any, annotation: Any) -> Any:
+    match _kind(annotation):
+        case "union", options:
+            return _first(value, options)
+        case "choice", values:
+            fits = value in values
+        case "list", (item,) if isinstance(value, (list, tuple)):
+            return [_convert(element, item) for element in value]
+        case "mapping", _:
+            fits = isinstance(value, Mapping)
+        case "one", (cls,) if cls in (int, float):
+            return _number(value, cls)
+        case kind, parts:  # of Any, and of what only a constructor can judge, everything fits
+            fits = kind == "one" and (parts[0] not in _NAMES or isinstance(value, parts[0]))
+    if not fits:
+        raise _MismatchError
+    return plain(value)
 
 
 def _first(value: Any, options: Sequence[Any]) -> Any:
     """By the first member of a union that takes the value as it is, or else converted."""
-    for option in options:
-        if _inner(option) in _NAMES and type(value) is _inner(option):
-            return _convert(value, option)  # "not a number" is not a number here either
-    for option in options:
+    for option in sorted(options, key=lambda option: type(value) is not _inner(option)):
         try:
             return _convert(value, option)
         except _MismatchError:
@@ -172,52 +199,32 @@ def _first(value: Any, options: Sequence[Any]) -> Any:
     raise _MismatchError
 
 
-def _inner(annotation: Any) -> Any:
-    return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
-
-
 def _number(value: Any, kind: type) -> Any:
-    _checked(value, isinstance(value, (int, float, str)) and not isinstance(value, bool))
+    if not isinstance(value, (int, float, str)) or isinstance(value, bool):
+        raise _MismatchError
     try:
         number = float(value)
     except (ValueError, OverflowError):
         raise _MismatchError from None
-    _checked(value, not math.isnan(number))
+    if math.isnan(number) or (kind is int and not number.is_integer()):
+        raise _MismatchError
     if kind is float:
         return number
-    if isinstance(value, int):
-        return value
-    _checked(value, number.is_integer())
-    return int(number)
-
-
-def _checked(value: Any, fits: bool) -> Any:
-    if not fits:
-        raise _MismatchError
-    return value
-
-
-def _is_sequence(kind: Any) -> bool:
-    return isinstance(kind, type) and issubclass(kind, Sequence) and kind is not str
-
-
-def _is_mapping(kind: Any) -> bool:
-    return isinstance(kind, type) and issubclass(kind, Mapping)
+    return value if isinstance(value, int) else int(number)
 
 
 def _example(annotation: Any) -> Any:
-    annotation = _inner(annotation)
-    origin, arguments = get_origin(annotation), get_args(annotation)
-    if origin in (Union, types.UnionType):
-        return next(iter(_example(option) for option in arguments if option is not type(None)))
-    if origin is Literal:
-        return arguments[0]
-    if _is_sequence(origin or annotation):
-        item = _inner(arguments[0]) if arguments else Any
-        return [64, 64] if item is int else [_example(item)]
-    if _is_mapping(origin or annotation):
-        return "{key: value}"
-    return _EXAMPLES.get(annotation, "value")
+    match _kind(annotation):
+        case "union", options:
+            return next(_example(option) for option in options if option is not type(None))
+        case "choice", values:
+            return values[0]
+        case "list", (item,):
+            return [64, 64] if _inner(item) is int else [_example(item)]
+        case "mapping", _:
+            return "{key: value}"
+        case _, (cls,):
+            return _EXAMPLES.get(cls, "value")
 
 
 def _shown(value: Any) -> str:

@@ -13,15 +13,10 @@ from typing import Any
 from rlg.api.agents.agent import Agent
 from rlg.api.agents.factory import agent_class, make_agent
 from rlg.api.config.components import check_component, check_schedules, component_arguments
-from rlg.api.config.environments import (
-    arguments_of_function,
-    check_env_keys,
-    env_arguments,
-    spaces_of,
-)
+from rlg.api.config.environments import COMMON, check_env_keys, env_arguments, spaces_of
 from rlg.api.config.plugins import load_plugins
 from rlg.api.config.sections import (
-    OPTIONS,
+    EXECUTORS,
     SECTIONS,
     backend_arguments,
     check_backend,
@@ -29,9 +24,11 @@ from rlg.api.config.sections import (
     check_section,
 )
 from rlg.api.config.signatures import (
+    TYPE,
     Argument,
     Arguments,
     arguments_of,
+    blaming,
     check_keys,
     checked,
     mapping,
@@ -61,7 +58,8 @@ def validate(config: Mapping[str, Any], *, loads_backend: bool = True) -> dict[s
     config = mapping(config, "the configuration", "seed, total_timesteps, agent, env...")
     check_keys(config, KEYS, "", "a configuration")
     top = checked({k: config[k] for k in TOP if k in config}, TOP, "", "a run")
-    load_plugins(top["plugins"])
+    plugins = top.pop("plugins")
+    load_plugins(plugins)
     backend = mapping(config.get("backend", {}), "backend", "backend.type=torch")
     backend = check_backend(backend)
     sections = {name: check_section(name, config.get(name, {})) for name in SECTIONS}
@@ -73,23 +71,19 @@ def validate(config: Mapping[str, Any], *, loads_backend: bool = True) -> dict[s
     parts = {name: check_component(_part(config, agent, name), name) for name in own}
     observations, actions = spaces_of(env)
     _check_network(parts.get("network"), env["name"], observations)
-    timed = {**agent, "total_timesteps": top["total_timesteps"]}
-    made = _made(timed, env, observations, actions, parts)
+    # Constructed for what only the constructor can say; nothing is built.
+    with blaming(
+        f"agent={agent['type']} with env={env['name']}",
+        lambda error: f"its constructor raised {error}. See rlg list agent.",
+    ):
+        timed = {**agent, "total_timesteps": top["total_timesteps"]}
+        made = make_agent(timed, observations, actions, **parts)
     choose_loop(sections["executor"]["type"], agent["type"], made.loops)
     _check_batch(agent, parts.get("memory"), made)
     if loads_backend:
         check_devices(backend)
-    return {
-        "seed": top["seed"],
-        "total_timesteps": top["total_timesteps"],
-        "schedule_timesteps": top["schedule_timesteps"],
-        "agent": agent,
-        "env": env,
-        **parts,
-        "backend": backend,
-        **sections,
-        "plugins": top["plugins"],
-    }
+    fixed = {"agent": agent, "env": env, **parts, "backend": backend}
+    return {**top, **fixed, **sections, "plugins": plugins}
 
 
 # -- keys ------------------------------------------------------------------------------------------
@@ -111,16 +105,16 @@ def arguments_in(section: str, content: Mapping[str, Any]) -> Arguments:
     if section in SECTIONS:
         return arguments_of(SECTIONS[section])
     if section == "env":
-        return {**arguments_of_function(), **(env_arguments(name)[0] or {})}
+        return {**COMMON, **(env_arguments(name)[0] or {})}
     if section == "agent":
         found = agent_arguments(name)
     elif section == "backend":
-        found = backend_arguments(name) if name in OPTIONS else {}
+        found = backend_arguments(name) if name in EXECUTORS else {}
     elif section in PARTS or "." in section or "[" in section:
         found = component_arguments(name)
     else:
         return {key: Argument() for key in content}
-    return {"type": Argument(str), **found}
+    return {**TYPE, **found}
 
 
 def agent_arguments(name: str) -> Arguments:
@@ -134,39 +128,16 @@ def _agent(config: Mapping[str, Any]) -> dict[str, Any]:
     name = section.get("type")
     if not isinstance(name, str):
         raise SpecError(f"agent.type: expected a name, got {name!r}. Write agent.type=dqn.")
-    try:
-        arguments = agent_arguments(name)
-    except SpecError as error:
-        raise SpecError(f"agent.type: {error}") from error
-    words = {key: value for key, value in section.items() if key != "type"}
+    with blaming("agent.type"):
+        arguments = {**TYPE, **agent_arguments(name)}
     for part in PARTS:
-        if part in words:
+        if part in section:
             raise SpecError(
                 f"agent.{part}: this is a section of its own. Write {part}=..., {part}.type=..."
             )
-    check_keys(words, ["type", *arguments], "agent", f"agent {name}")
-    result = checked(words, arguments, "agent", f"agent {name}")
+    result = checked(section, arguments, "agent", f"agent {name}")
     check_schedules(result, arguments, "agent")
-    return {"type": name, **result}
-
-
-def _made(
-    spec: Mapping[str, Any],
-    env: Mapping[str, Any],
-    observations: Space,
-    actions: Space,
-    parts: Mapping[str, Any],
-) -> Agent:
-    """Constructs it, for what only the constructor can say; nothing is built."""
-    try:
-        return make_agent(spec, observations, actions, **parts)
-    except RLGError as error:
-        raise SpecError(f"agent={spec['type']} with env={env['name']}: {error}") from error
-    except Exception as error:
-        raise SpecError(
-            f"agent={spec['type']} with env={env['name']}: its constructor raised "
-            f"{type(error).__name__}: {error}. See rlg list agent."
-        ) from error
+    return result
 
 
 def _part(config: Mapping[str, Any], agent: Mapping[str, Any], name: str) -> Any:

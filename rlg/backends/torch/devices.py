@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 
 from rlg.errors import BackendError
@@ -12,11 +14,14 @@ def available() -> list[str]:
     return ["cpu", *(f"cuda:{index}" for index in range(torch.cuda.device_count()))]
 
 
-def check(device: str) -> str:
+physical = available
+
+
+def check(device: str, valid: Sequence[str] | None = None) -> str:
     """The device's normalised name, or an error that lists the valid ones."""
     name = device.strip().lower().replace("gpu", "cuda")
     name = {"cpu:0": "cpu", "cuda": "cuda:0"}.get(name, name)
-    valid = available()
+    valid = available() if valid is None else valid
     if name in valid:
         return name
     raise BackendError(f"no device {device!r} here; available: {', '.join(valid)}.")
