@@ -139,11 +139,6 @@ def paths(config: Mapping[Any, Any], prefix: str = "") -> list[str]:
     return found
 
 
-def leaves(config: Mapping[Any, Any]) -> list[str]:
-    """The dotted paths of all values in a tree."""
-    return list(flat(config))
-
-
 def flat(config: Mapping[Any, Any], prefix: str = "") -> dict[str, Any]:
     """All values in a tree by dotted path."""
     found: dict[str, Any] = {}

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from rlg.api.interruption import StopRequest
+from rlg.api.interruption import Interruption
 from rlg.errors import SpecError
 from rlg.execution.evaluation import Evaluation, evaluate
 
@@ -70,7 +70,7 @@ class Budget:
         self,
         expectation: Expectation,
         steps: Callable[[], int],
-        interruption: StopRequest,
+        interruption: Interruption,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         minutes = expectation.minutes

@@ -5,23 +5,11 @@ from __future__ import annotations
 import signal
 import threading
 from types import FrameType
-from typing import Any, Protocol, Self
-
-
-class StopRequest(Protocol):
-    """Something that asks a run to stop; runs look at it between updates."""
-
-    @property
-    def requested(self) -> bool:
-        """Whether to stop now."""
-
-    @property
-    def by_user(self) -> bool:
-        """Whether the user asked, rather than a budget that is used up."""
+from typing import Any, Self
 
 
 class Interruption:
-    """While entered, signals set `requested` instead of raising."""
+    """While entered, signals set `requested`, which runs look at, instead of raising."""
 
     def __init__(self) -> None:
         self.requested = False
@@ -29,6 +17,7 @@ class Interruption:
 
     @property
     def by_user(self) -> bool:
+        """Whether the user asked, rather than a budget that is used up."""
         return self.requested
 
     def __enter__(self) -> Self:

@@ -78,8 +78,8 @@ def _show(
 
     from hydra._internal.utils import get_args_parser
 
-    from rlg.api.composing.compose import explained
-    from rlg.api.composing.opening import open_hydra
+    from rlg.api.composing.errors import explained
+    from rlg.api.composing.loader import open_hydra
 
     logging.raiseExceptions = False  # Hydra logs its facts, and the reader may be `head`
     with explained(line), open_hydra(line.config_dir) as hydra:

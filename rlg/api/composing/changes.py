@@ -8,13 +8,11 @@ from typing import Any
 from hydra import compose
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
-from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
 
 from rlg.api.composing.command_line import CommandLine
-from rlg.api.composing.errors import explain_composition, explain_resolution, option_line
-from rlg.api.composing.opening import open_hydra
+from rlg.api.composing.errors import explained, option_line
+from rlg.api.composing.loader import open_hydra
 from rlg.api.config.groups import groups
 from rlg.api.folders import run_config
 from rlg.errors import SpecError
@@ -29,15 +27,11 @@ def changes_of(folder: Path, overrides: list[str], config_dir: Path | None) -> d
     """The sections of the run's `config.yaml` that the overrides change, as they are to be."""
     before = run_config(folder)
     words = CommandLine(overrides, config_dir=config_dir)
-    try:
+    with explained(words):
         config = OmegaConf.create(dict(before))
         for override in OverridesParser.create().parse_overrides(overrides):
             _apply(override, config, words)
         after: Any = OmegaConf.to_container(config, resolve=True)
-    except HydraException as error:
-        raise SpecError(explain_composition(error, words)) from error
-    except OmegaConfBaseException as error:
-        raise SpecError(explain_resolution(error, words)) from error
     for key in FIXED:
         if after.get(key) != before.get(key):
             raise SpecError(

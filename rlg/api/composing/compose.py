@@ -12,37 +12,18 @@ from hydra import compose
 from hydra._internal.callbacks import Callbacks
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
-from hydra.core.utils import configure_log, env_override
-from hydra.errors import HydraException
+from hydra.core.utils import _save_config, configure_log, env_override
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf, open_dict, read_write
-from omegaconf.errors import OmegaConfBaseException
 
 from rlg.api.composing.command_line import CommandLine
-from rlg.api.composing.errors import explain_composition, explain_resolution
-from rlg.api.composing.loader import refuse_unused
-from rlg.api.composing.opening import open_hydra
+from rlg.api.composing.errors import explained
+from rlg.api.composing.loader import open_hydra, refuse_unused
 from rlg.api.config.named_envs import NamedEnvs
 from rlg.api.folders import RUN_DIR, new_folder
-from rlg.errors import RLGError, SpecError, TrackingError
-from rlg.spelling import leaves
+from rlg.spelling import flat
 
 COMMAND_LINE = "command line"
-
-
-@contextmanager
-def explained(line: CommandLine) -> Iterator[None]:
-    """What Hydra says about a mistake, in one line."""
-    try:
-        yield
-    except (RLGError, BrokenPipeError):
-        raise
-    except OmegaConfBaseException as error:
-        raise SpecError(explain_resolution(error, line)) from error
-    except Exception as error:
-        if isinstance(error, OSError) and not isinstance(error, HydraException):
-            raise TrackingError(f"{error.filename}: {error.strerror}.") from error
-        raise SpecError(explain_composition(error, line)) from error
 
 
 def composed(line: CommandLine) -> dict[str, Any]:
@@ -55,9 +36,12 @@ def composed(line: CommandLine) -> dict[str, Any]:
 
 def resolved(config: DictConfig) -> dict[str, Any]:
     """The configuration without Hydra's own part, with all references replaced."""
-    own = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
-    content: Any = OmegaConf.to_container(own, resolve=True, throw_on_missing=True)
+    content: Any = OmegaConf.to_container(_own(config), resolve=True, throw_on_missing=True)
     return {str(key): value for key, value in content.items()}
+
+
+def _own(config: DictConfig) -> DictConfig:
+    return OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
 
 
 # -- single runs -----------------------------------------------------------------------------------
@@ -124,14 +108,9 @@ def _begin(config: DictConfig, folder: Path) -> dict[str, Any]:
     HydraConfig.instance().set_config(config)
     if config.hydra.output_subdir is not None:
         place = folder / str(config.hydra.output_subdir)
-        place.mkdir(parents=True, exist_ok=True)
-        parts = {
-            "config": OmegaConf.masked_copy(config, [str(k) for k in config if k != "hydra"]),
-            "hydra": OmegaConf.masked_copy(config, "hydra"),
-            "overrides": config.hydra.overrides.task,
-        }
-        for name, part in parts.items():
-            (place / f"{name}.yaml").write_text(OmegaConf.to_yaml(part), encoding="utf-8")
+        _save_config(_own(config), "config.yaml", place)
+        _save_config(OmegaConf.masked_copy(config, "hydra"), "hydra.yaml", place)
+        _save_config(config.hydra.overrides.task, "overrides.yaml", place)
     configure_log(config.hydra.job_logging, config.hydra.verbose)
     return resolved(config)
 
@@ -172,13 +151,10 @@ def source_of(path: str, found: Mapping[str, str]) -> str:
 
 
 def _paths(value: Any, prefix: str) -> list[str]:
-    if isinstance(value, (DictConfig, Mapping)):
-        content: Any = value
-        if isinstance(value, DictConfig):
-            content = OmegaConf.to_container(value, resolve=False)
-        inner = leaves(content)
-        return [f"{prefix}.{path}" if prefix else path for path in inner]
-    return [prefix]
+    if isinstance(value, DictConfig):
+        value = OmegaConf.to_container(value, resolve=False)
+    is_section = isinstance(value, Mapping)
+    return list(flat(value, f"{prefix}." if prefix else "")) if is_section else [prefix]
 
 
 def _file(provider: str, path: str, line: CommandLine) -> str:

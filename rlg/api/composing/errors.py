@@ -7,7 +7,8 @@ advise to append a misspelt key with +.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from hydra.errors import HydraException, MissingConfigException, OverrideParseException
@@ -19,7 +20,23 @@ from rlg.api.composing.command_line import CommandLine
 from rlg.api.config.groups import composed_groups, groups
 from rlg.api.config.named_envs import is_env_name
 from rlg.envs.registry import env_names
+from rlg.errors import RLGError, SpecError, TrackingError
 from rlg.spelling import did_you_mean, nearest, nearest_path, paths, suggestion
+
+
+@contextmanager
+def explained(line: CommandLine) -> Iterator[None]:
+    """What Hydra says about a mistake, in one line."""
+    try:
+        yield
+    except (RLGError, BrokenPipeError):
+        raise
+    except OmegaConfBaseException as error:
+        raise SpecError(explain_resolution(error, line)) from error
+    except Exception as error:
+        if isinstance(error, OSError) and not isinstance(error, HydraException):
+            raise TrackingError(f"{error.filename}: {error.strerror}.") from error
+        raise SpecError(explain_composition(error, line)) from error
 
 
 def explain_composition(error: Exception, words: CommandLine) -> str:
@@ -29,7 +46,7 @@ def explain_composition(error: Exception, words: CommandLine) -> str:
     if isinstance(error, OverrideParseException):
         return _unreadable(error, words)
     if isinstance(error, YAMLError):
-        return f"{_line(error)}. Fix the YAML file."
+        return f"{' '.join(str(error).split()).rstrip('.')}. Fix the YAML file."
     mistyped = _no_option(words) if isinstance(error, ValueError) else None
     return mistyped or _by_message(error, words)
 
@@ -117,6 +134,8 @@ def _unreadable(error: OverrideParseException, words: CommandLine) -> str:
 
 
 def _unknown_key(found: re.Match[str], words: CommandLine) -> str:
+    from rlg.api.config.validate import known_keys
+
     key = found.group(1)
     group, at, _ = key.partition("@")
     if at:
@@ -135,7 +154,8 @@ def _unknown_key(found: re.Match[str], words: CommandLine) -> str:
     content = OmegaConf.select(config, section) if section else config
     if section and not isinstance(content, DictConfig):
         return _no_section(path, config, used)
-    known = _known(section, content)
+    plain: Any = OmegaConf.to_container(content, resolve=False)
+    known = known_keys(section, plain)
     others = [*paths(config), *(f"{section}.{name}" if section else name for name in known)]
     names = ", ".join(known or map(str, content))
     return (
@@ -176,33 +196,10 @@ def _mistaken(key: str, config: DictConfig, words: CommandLine) -> str:
     return next((f"{key}.{n}" for n in names if n not in OmegaConf.select(config, key)), key)
 
 
-def _known(section: str, content: Any) -> list[str]:
-    from rlg.api.config.validate import known_keys
-
-    plain: Any = OmegaConf.to_container(content, resolve=False)
-    return known_keys(section, plain)
-
-
-def _several(found: re.Match[str], words: CommandLine) -> str:
-    key, _, value = found.group(1).partition("=")
-    return (
-        f"{key}={value}: these are several values. Add -m to run all of them, or write "
-        f"{key}=[{value}] for a list."
-    )
-
-
-def _twice(found: re.Match[str], words: CommandLine) -> str:
-    return f"{found.group(1)}: it is in the configuration already. Leave out the +."
-
-
 def _absent(found: re.Match[str], words: CommandLine) -> str:
     path = found.group(1)
     meant = nearest_path(path, paths(_composed(words)))
     return f"~{path}: there is no such key to remove.{did_you_mean(meant)}"
-
-
-def _two_modes(found: re.Match[str], words: CommandLine) -> str:
-    return "-m, --cfg and --info exclude each other. Give one of them."
 
 
 def _unchosen(found: re.Match[str], words: CommandLine) -> str:
@@ -212,23 +209,33 @@ def _unchosen(found: re.Match[str], words: CommandLine) -> str:
     return f"{name}: the section is missing. Choose an option of its group: {name}=..."
 
 
-_PATTERNS = (
+# What Hydra says -> what to say: with the parts of it that are in brackets, or by a function.
+_PATTERNS: tuple[tuple[str, str | Callable[[re.Match[str], CommandLine], str]], ...] = (
     (r"resolving interpolation '([^']+)', possible interpolation keys: (.*)", _unchosen),
     (r"Could not override '([^']+)'", _unknown_key),
-    (r"Ambiguous value for argument '([^']+)'", _several),
-    (r"Multiple values for ([\w/@]+)", _twice),
-    (r"An item is already at '([^']+)'", _twice),
+    (
+        r"Ambiguous value for argument '([^'=]+)=([^']+)'",
+        "{0}={1}: these are several values. Add -m to run all of them, or {0}=[{1}] for a list.",
+    ),
+    (
+        r"(?:Multiple values for |An item is already at ')([^'\s]+[^'\s.])",
+        "{0}: it is in the configuration already. Leave out the +.",
+    ),
     (r"Could not delete.*?'([^']+)' does not exist", _absent),
-    (r"Only one of --run", _two_modes),
+    (r"Only one of --run", "-m, --cfg and --info exclude each other. Give one of them."),
 )
 
 
 def _by_message(error: Exception, words: CommandLine) -> str:
-    for pattern, explanation in _PATTERNS:
+    for pattern, answer in _PATTERNS:
         found = re.search(pattern, str(error))
         if found is not None:
             try:
-                return explanation(found, words)
+                return (
+                    answer.format(*found.groups())
+                    if isinstance(answer, str)
+                    else answer(found, words)
+                )
             except (HydraException, OmegaConfBaseException):  # the files themselves don't compose
                 break
     return _last_resort(error, words)
@@ -250,7 +257,7 @@ def _composed(words: CommandLine) -> DictConfig:
     """The configuration with the groups as chosen, without the values of the command line."""
     from hydra import compose
 
-    from rlg.api.composing.opening import open_hydra
+    from rlg.api.composing.loader import open_hydra
 
     known = groups(words.config_dir)
     used = composed_groups(words.config_dir, words.config_name)
@@ -266,7 +273,3 @@ def _pairs(words: CommandLine) -> list[tuple[str, str]]:
 
 def _first_line(error: BaseException) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
-
-
-def _line(error: BaseException) -> str:
-    return " ".join(str(error).split()).rstrip(".")

@@ -1,4 +1,4 @@
-"""Hydra's loader, which spares its users some typing.
+"""Hydra with the packaged files, before them the user's, and a loader that spares some typing.
 
 Keys that a constructor takes need no plus, whether a file lists them or not. An environment that is
 chosen by `env.name` alone is chosen as by `env`, with the values that were tuned for it.
@@ -7,20 +7,57 @@ chosen by `env.name` alone is chosen as by `env`, with the values that were tune
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
+from hydra import version
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
+from hydra._internal.hydra import Hydra
+from hydra._internal.utils import create_config_search_path
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.plugins import Plugins
 from hydra.errors import ConfigCompositionException
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigTypeError
 
-from rlg.api.config.named_envs import is_env_name
+from rlg.api.config.groups import PACKAGE
+from rlg.api.config.named_envs import NamedEnvs, is_env_name
 from rlg.errors import RLGError, SpecError
 
 _UNLISTED = re.compile(r"Could not override '([^']+)'")
 _UNLIKE = re.compile(r"Error merging override ([^=]+)=")
+
+
+# For names of run folders: `ALE/Pong-v5` is one word in them.
+OmegaConf.register_new_resolver(
+    "file_name", lambda name: re.sub(r"[^\w.-]+", "-", str(name)), replace=True
+)
+
+
+@contextmanager
+def open_hydra(config_dir: Path | None = None) -> Iterator[Hydra]:
+    """While entered, `hydra.compose` composes rlg's configurations.
+
+    Hydra's own `initialize` has no place for a folder that wins over the packaged one: its
+    `--config-dir` is searched last.
+    """
+    version.setbase("1.3")
+    Plugins.instance().register(NamedEnvs)
+    search_path = create_config_search_path(f"pkg://{PACKAGE}")
+    search_path.prepend(NamedEnvs.provider, NamedEnvs.url, anchor="schema")
+    if config_dir is not None:
+        search_path.prepend("user", f"file://{config_dir.resolve()}", anchor="main")
+    known = GlobalHydra.instance()
+    before, known.hydra = known.hydra, None  # a message about an error may compose once more
+    try:
+        hydra = Hydra("train", Loader(search_path))
+        known.initialize(hydra)
+        yield hydra
+    finally:
+        known.hydra = before
 
 
 class Loader(ConfigLoaderImpl):

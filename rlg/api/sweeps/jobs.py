@@ -16,7 +16,8 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
 from rlg.api.composing.command_line import CommandLine
-from rlg.api.composing.compose import command_of, explained, resolved, task_overrides
+from rlg.api.composing.compose import command_of, resolved, task_overrides
+from rlg.api.composing.errors import explained
 from rlg.api.folders import note_failure
 from rlg.api.phases import INTERRUPTED
 from rlg.api.run import OnStart, Outcome, Start, resume, train

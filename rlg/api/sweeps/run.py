@@ -10,8 +10,8 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
 from rlg.api.composing.command_line import CommandLine
-from rlg.api.composing.compose import explained
-from rlg.api.composing.opening import open_hydra
+from rlg.api.composing.errors import explained
+from rlg.api.composing.loader import open_hydra
 from rlg.api.folders import new_folder, refuse_plugins
 from rlg.api.sweeps.jobs import Jobs, Reporter
 from rlg.api.sweeps.optuna import check_optuna, offer_optuna

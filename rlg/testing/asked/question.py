@@ -148,8 +148,9 @@ def _composed(
     from hydra import compose
 
     from rlg.api.composing.command_line import CommandLine
-    from rlg.api.composing.compose import explained, resolved
-    from rlg.api.composing.opening import open_hydra
+    from rlg.api.composing.compose import resolved
+    from rlg.api.composing.errors import explained
+    from rlg.api.composing.loader import open_hydra
 
     shown = [word.lstrip("+").removeprefix(f"{_CHECK}.") for word in (*overrides, *arguments)]
     try:
