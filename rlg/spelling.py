@@ -130,23 +130,19 @@ def nearest_path(path: str, paths: Iterable[str]) -> str | None:
     return None
 
 
-def paths(config: Mapping[Any, Any], prefix: str = "") -> list[str]:
-    """All dotted paths in a tree, of its sections too."""
-    found: list[str] = []
+def paths(config: Mapping[Any, Any], prefix: str = "") -> dict[str, Any]:
+    """Everything in a tree by dotted path, its sections too."""
+    found: dict[str, Any] = {}
     for key, value in config.items():
-        found.append(f"{prefix}{key}")
-        found += paths(value, f"{prefix}{key}.") if isinstance(value, Mapping) else []
+        found[f"{prefix}{key}"] = value
+        found |= paths(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {}
     return found
 
 
 def flat(config: Mapping[Any, Any], prefix: str = "") -> dict[str, Any]:
-    """All values in a tree by dotted path."""
-    found: dict[str, Any] = {}
-    for key, value in config.items():
-        path = f"{prefix}{key}"
-        is_section = isinstance(value, Mapping) and value
-        found |= flat(value, f"{path}.") if is_section else {path: value}
-    return found
+    """All values in a tree by dotted path; an empty section is a value."""
+    found = paths(config, prefix).items()
+    return {path: value for path, value in found if not (value and isinstance(value, Mapping))}
 
 
 def _same(word: str, words: Iterable[str]) -> str | None:

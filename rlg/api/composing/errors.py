@@ -17,6 +17,7 @@ from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
 from rlg.api.composing.command_line import CommandLine
+from rlg.api.composing.loader import COMPOSED
 from rlg.api.config.groups import composed_groups, groups
 from rlg.api.config.named_envs import is_env_name
 from rlg.envs.registry import env_names
@@ -133,7 +134,7 @@ def _unreadable(error: OverrideParseException, words: CommandLine) -> str:
     return f"{word!r} is not of the form key=value.{hint} Write for example env=cartpole seed=3."
 
 
-def _unknown_key(found: re.Match[str], words: CommandLine) -> str:
+def _unknown_key(found: re.Match[str], config: DictConfig, words: CommandLine) -> str:
     from rlg.api.config.validate import known_keys
 
     key = found.group(1)
@@ -148,18 +149,16 @@ def _unknown_key(found: re.Match[str], words: CommandLine) -> str:
             f"{key}: training doesn't choose from this group; it is for rlg test-component. Groups "
             f"of training: {', '.join(used)}."
         )
-    config = _composed(words)
-    path = _mistaken(key, config, words)
-    section = path.rpartition(".")[0]
+    section = key.rpartition(".")[0]
     content = OmegaConf.select(config, section) if section else config
     if section and not isinstance(content, DictConfig):
-        return _no_section(path, config, used)
+        return _no_section(key, config, used)
     plain: Any = OmegaConf.to_container(content, resolve=False)
     known = known_keys(section, plain)
     others = [*paths(config), *(f"{section}.{name}" if section else name for name in known)]
     names = ", ".join(known or map(str, content))
     return (
-        f"{path}: there is no such key.{did_you_mean(nearest_path(path, others))} "
+        f"{key}: there is no such key.{did_you_mean(nearest_path(key, others))} "
         f"Keys of {section or 'a configuration'}: {names}."
     )
 
@@ -187,22 +186,13 @@ def _misplaced(key: str, group: str) -> str:
     )
 
 
-def _mistaken(key: str, config: DictConfig, words: CommandLine) -> str:
-    """The path itself; `memory={size: 3}` names it in its value."""
-    if OmegaConf.select(config, key) is None:
-        return key
-    value = next((v for k, v in _pairs(words) if k == key), "")
-    names = re.findall(r"([\w/]+):", value)
-    return next((f"{key}.{n}" for n in names if n not in OmegaConf.select(config, key)), key)
-
-
-def _absent(found: re.Match[str], words: CommandLine) -> str:
+def _absent(found: re.Match[str], config: DictConfig, words: CommandLine) -> str:
     path = found.group(1)
-    meant = nearest_path(path, paths(_composed(words)))
+    meant = nearest_path(path, paths(config))
     return f"~{path}: there is no such key to remove.{did_you_mean(meant)}"
 
 
-def _unchosen(found: re.Match[str], words: CommandLine) -> str:
+def _unchosen(found: re.Match[str], config: DictConfig, words: CommandLine) -> str:
     """What is tuned goes by the choices of groups: one of them was removed."""
     keys = found.group(2).split(", ")
     name = next(key for key in re.findall(r"{(\w+)}", found.group(1)) if key not in keys)
@@ -210,7 +200,7 @@ def _unchosen(found: re.Match[str], words: CommandLine) -> str:
 
 
 # What Hydra says -> what to say: with the parts of it that are in brackets, or by a function.
-_PATTERNS: tuple[tuple[str, str | Callable[[re.Match[str], CommandLine], str]], ...] = (
+_PATTERNS: tuple[tuple[str, str | Callable[[re.Match[str], DictConfig, CommandLine], str]], ...] = (
     (r"resolving interpolation '([^']+)', possible interpolation keys: (.*)", _unchosen),
     (r"Could not override '([^']+)'", _unknown_key),
     (
@@ -227,17 +217,13 @@ _PATTERNS: tuple[tuple[str, str | Callable[[re.Match[str], CommandLine], str]], 
 
 
 def _by_message(error: Exception, words: CommandLine) -> str:
+    config = getattr(error, COMPOSED, OmegaConf.create({}))
     for pattern, answer in _PATTERNS:
         found = re.search(pattern, str(error))
-        if found is not None:
-            try:
-                return (
-                    answer.format(*found.groups())
-                    if isinstance(answer, str)
-                    else answer(found, words)
-                )
-            except (HydraException, OmegaConfBaseException):  # the files themselves don't compose
-                break
+        if found is not None and isinstance(answer, str):
+            return answer.format(*found.groups())
+        if found is not None and callable(answer):
+            return answer(found, config, words)
     return _last_resort(error, words)
 
 
@@ -251,19 +237,6 @@ def _last_resort(error: Exception, words: CommandLine) -> str:
     prefix = "" if isinstance(error, HydraException) else f"{type(cause).__name__}: "
     given = " ".join(words.overrides) or "no overrides"
     return f"{given}: {prefix}{_first_line(cause)}. Check these words."
-
-
-def _composed(words: CommandLine) -> DictConfig:
-    """The configuration with the groups as chosen, without the values of the command line."""
-    from hydra import compose
-
-    from rlg.api.composing.loader import open_hydra
-
-    known = groups(words.config_dir)
-    used = composed_groups(words.config_dir, words.config_name)
-    choices = [f"{k}={v}" for k, v in _pairs(words) if k in used and _is_option(k, v, known)]
-    with open_hydra(words.config_dir):
-        return compose(words.config_name, overrides=choices)
 
 
 def _pairs(words: CommandLine) -> list[tuple[str, str]]:

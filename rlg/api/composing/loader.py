@@ -17,19 +17,19 @@ from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from hydra._internal.hydra import Hydra
 from hydra._internal.utils import create_config_search_path
 from hydra.core.global_hydra import GlobalHydra
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import OverrideType
 from hydra.core.plugins import Plugins
 from hydra.errors import ConfigCompositionException
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import ConfigTypeError
 
 from rlg.api.config.groups import PACKAGE
 from rlg.api.config.named_envs import NamedEnvs, is_env_name
 from rlg.errors import RLGError, SpecError
+from rlg.spelling import paths
 
-_UNLISTED = re.compile(r"Could not override '([^']+)'")
-_UNLIKE = re.compile(r"Error merging override ([^=]+)=")
-
+COMPOSED = "composed"  # the attribute of an error that holds what the files say
 
 # For names of run folders: `ALE/Pong-v5` is one word in them.
 OmegaConf.register_new_resolver(
@@ -51,7 +51,7 @@ def open_hydra(config_dir: Path | None = None) -> Iterator[Hydra]:
     if config_dir is not None:
         search_path.prepend("user", f"file://{config_dir.resolve()}", anchor="main")
     known = GlobalHydra.instance()
-    before, known.hydra = known.hydra, None  # a message about an error may compose once more
+    before, known.hydra = known.hydra, None  # one may be opened inside another
     try:
         hydra = Hydra("train", Loader(search_path))
         known.initialize(hydra)
@@ -61,7 +61,11 @@ def open_hydra(config_dir: Path | None = None) -> Iterator[Hydra]:
 
 
 class Loader(ConfigLoaderImpl):
-    """Composes configurations; jobs of a sweep are loaded here too, in whichever process."""
+    """Composes configurations; jobs of a sweep are loaded here too, in whichever process.
+
+    Sections are open while overrides are applied; keys that no file lists are judged afterwards,
+    for which of them a section takes may depend on the others (`optimizer.type=sgd`).
+    """
 
     def load_configuration(
         self,
@@ -71,29 +75,61 @@ class Loader(ConfigLoaderImpl):
         from_shell: bool = True,
         validate_sweep_overrides: bool = True,
     ) -> DictConfig:
-        def load(words: list[str]) -> DictConfig:
-            return super(Loader, self).load_configuration(
-                config_name, words, run_mode, from_shell, validate_sweep_overrides
-            )
-
+        self._values: dict[str, Any] = {}  # what is overridden, by dotted path
+        self._files: dict[str, Any] = {}  # what the files say
         overrides = canonical(overrides)
-        errors: dict[str, ConfigCompositionException] = {}  # by the key that no file lists
-        while True:
-            try:
-                config = load([word for word in overrides if _key(word) not in errors])
-                break
-            except ConfigCompositionException as error:
-                unlisted, unlike = _UNLISTED.search(str(error)), _UNLIKE.search(str(error))
-                if unlike is not None and isinstance(error.__cause__, ConfigTypeError):
-                    overrides = _replacing(unlike.group(1), overrides)
-                elif unlisted is not None and unlisted.group(1) in map(_key, overrides):
-                    errors[unlisted.group(1)] = error
-                else:
-                    raise
-        for key, reason in errors.items():
-            if not _takes(config, key):
-                raise reason
-        return load([f"+{w}" if _key(w) in errors else w for w in overrides]) if errors else config
+        try:
+            for override in OverridesParser.create().parse_overrides(overrides):
+                key, value = override.key_or_group, override.value()
+                is_choice = self.repository.group_exists(key) and not isinstance(value, dict)
+                if override.type == OverrideType.CHANGE and not is_choice:
+                    self._values[key] = value
+            config = super().load_configuration(
+                config_name, overrides, run_mode, from_shell, validate_sweep_overrides
+            )
+            for key in self._values:
+                if not self._takes(config, key):
+                    raise ConfigCompositionException(f"Could not override '{key}'.")
+        except ConfigCompositionException as error:
+            setattr(error, COMPOSED, OmegaConf.create(self._files))
+            raise
+        return config
+
+    def _compose_config_from_defaults_list(self, defaults: Any, repo: Any) -> DictConfig:
+        config = super()._compose_config_from_defaults_list(defaults, repo)
+        content: Any = OmegaConf.to_container(config, resolve=False)
+        self._files = {key: value for key, value in content.items() if key != "hydra"}
+        for key in self._files:
+            if isinstance(node := config._get_node(key), DictConfig):
+                OmegaConf.set_struct(node, False)
+        self._known = paths(self._files)
+        for key, value in self._values.items():
+            # A list in place of a mapping, or the other way round: merged they can't be.
+            if {type(value), type(self._known.get(key))} == {list, dict}:
+                OmegaConf.update(config, key, None, merge=False)
+        return config
+
+    def _takes(self, config: DictConfig, key: str) -> bool:
+        """Whether the files or the section's constructor have this key, or nobody can say yet."""
+        section, _, last = key.rpartition(".")
+        if not section or section.startswith("hydra") or key in self._known:
+            return True  # Hydra has judged it
+        from rlg.api.config.components import SETTINGS
+        from rlg.api.config.environments import env_arguments
+        from rlg.api.config.validate import PARTS, arguments_in
+
+        value = self._values.get(section, self._known.get(section))
+        node = OmegaConf.select(config, section)
+        if not isinstance(value, dict) or not isinstance(node, DictConfig):
+            return isinstance(value, list)  # the index of an item
+        content: Any = OmegaConf.to_container(node, resolve=False)
+        try:
+            if section == "env" and env_arguments(str(content.get("name")))[0] is None:
+                return True
+            settings = SETTINGS if section.partition(".")[0] in PARTS else ()
+            return last in (*arguments_in(section, content), *settings)
+        except RLGError:  # an unknown type: a plugin's, or a mistake that has a message of its own
+            return True
 
     def compute_defaults_list(
         self, config_name: str | None, overrides: list[str], run_mode: RunMode
@@ -137,33 +173,5 @@ def canonical(overrides: Sequence[str]) -> list[str]:
     return found
 
 
-def _replacing(key: str, overrides: Sequence[str]) -> list[str]:
-    """With a list in place of a mapping, or the other way round: merged they can't be."""
-    found = []
-    for word in overrides:
-        found += [f"~{key}", f"+{word}"] if _key(word) == key else [word]
-    return found
-
-
 def _key(override: str) -> str:
     return override.partition("=")[0]
-
-
-def _takes(config: DictConfig, key: str) -> bool:
-    """Whether the section's constructor has this argument, or nobody can say before it is made."""
-    from rlg.api.config.components import SETTINGS
-    from rlg.api.config.environments import env_arguments
-    from rlg.api.config.validate import PARTS, arguments_in
-
-    section, _, last = key.rpartition(".")
-    node = OmegaConf.select(config, section) if section else None
-    if not isinstance(node, DictConfig):
-        return False
-    content: Any = OmegaConf.to_container(node, resolve=False)
-    try:
-        if section == "env" and env_arguments(str(content.get("name")))[0] is None:
-            return True
-        settings = SETTINGS if section.partition(".")[0] in PARTS else ()
-        return last in (*arguments_in(section, content), *settings)
-    except RLGError:  # an unknown type: a plugin's, or a mistake that has a message of its own
-        return True
