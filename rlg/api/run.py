@@ -77,11 +77,13 @@ class Start:
     device: str
     threads: int | None  # None: as many as the framework takes
     warnings: tuple[str, ...]  # settings that can be run but make little sense
+    engine: str = ""  # what runs where, if not all in this process
 
     @property
     def line(self) -> str:
         threads = "the framework's" if self.threads is None else self.threads
-        return f"run in {short(self.folder)}: {self.backend} on {self.device}, threads: {threads}"
+        line = f"run in {short(self.folder)}: {self.backend} on {self.device}, threads: {threads}"
+        return f"{line}; {self.engine}" if self.engine else line
 
 
 OnStart = Callable[[Start], None]
@@ -228,7 +230,15 @@ def _announce(session: Session, on_start: OnStart | None) -> None:
     backend = session.config["backend"]
     warnings = tuple(report_on(session.config).warnings)
     device = session.agent.executor.device
-    start = Start(session.folder.path, backend["type"], device, backend.get("threads"), warnings)
+    start = Start(
+        session.folder.path,
+        backend["type"],
+        device,
+        backend.get("threads"),
+        (*session.resumed_without, *warnings),
+        session.loop.description,
+    )
+    warnings = start.warnings
     session.folder.log.write("\n".join([start.line, *(f"warning: {w}" for w in warnings)]))
     if on_start is not None:
         on_start(start)

@@ -78,6 +78,7 @@ class Session:
         # As the status notes them: `last_evaluation`, `best_evaluation`.
         self.evaluations: dict[str, Any] = {}
         self.latest: dict[str, float] = {}  # what the newest update gave
+        self.resumed_without: tuple[str, ...] = ()  # what a resume could not restore
         self._progress: Progress | None = None
         self._elapsed = 0.0  # seconds of training before this process
         self._train: dict[str, list[float]] = {}
@@ -106,6 +107,10 @@ class Session:
         self.loop.set_state(tree, self.horizon)
         # A restore that silently failed is worse than none: compare what arrived.
         checkpoint.check("model", self.agent.get_model())
+        if self.loop.pool.is_concurrent or "environments" not in tree:
+            self.resumed_without = (
+                "resumed from weights, memory and counters, with new episodes: not exactly.",
+            )
         self.episodes.restore(tree["session"]["episodes"])
         self._train = {name: list(pair) for name, pair in tree["session"]["train"].items()}
         self._owes_evaluation = bool(tree["session"].get("owes_evaluation"))

@@ -249,6 +249,7 @@ class Loop(Protocol):
     pool: SamplerPool
     trainer: Trainer
     evaluator: Evaluator | None
+    description: str  # what runs where, for the user; empty: all in this process
 
     def start(self) -> None: ...
     def iterate(self, stop: Stop) -> Iteration:
@@ -296,8 +297,11 @@ class AgentFactory(Protocol):
     def make_memory(self, index: int, count: int, num_envs: int) -> Any:
         """One of `count` shards of the memory, for that many environments; see `Memory`."""
 
-    def actor_backend(self, wanted: str | None) -> str | None:
-        """The backend of actors in other processes; None: the run's."""
+    def actor_backend(self, wanted: str | None) -> str:
+        """The backend of actors in other processes."""
+
+    def memory_nbytes(self) -> int:
+        """What the replay data of all shards together takes."""
 
     def make_adder(self) -> Adder: ...
     def make_env(self, index: int = 0, salt: int = 0) -> VectorEnv: ...

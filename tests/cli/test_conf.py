@@ -40,6 +40,7 @@ def test_every_option_composes_and_is_accepted(choice):
     needed = {
         "network=nature_cnn": "env=pong",
         "env=pendulum": "agent=ppo",
+        "executor=ray": "agent=apex",
         "tuned=network/ppo_cartpole_positions_lstm_replay": "network=lstm",
     }
     words = [needed[choice]] if choice in needed else []

@@ -28,6 +28,7 @@ class ApexAgent(DQNAgent):
     down to that from `exploration_initial_eps` over the first `exploration_fraction` of a run.
     """
 
+    loops: ClassVar[tuple[str, ...]] = ("replay", "sharded_replay")
     apis: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "actor": ("act",),
         "preparer": ("prepare",),

@@ -172,11 +172,16 @@ class ConfiguredAgents:
         """Environments of one sampler."""
         return int(self.config["env"]["num_envs"])
 
-    def actor_backend(self, wanted: str | None) -> str | None:
+    def actor_backend(self, wanted: str | None) -> str:
         """The backend of actors in other processes: NumPy, where the policy has no convolutions."""
-        if wanted is not None:
-            return wanted
-        return None if self._agent().has_convolutions else "numpy"
+        own = str(self.config["backend"]["type"])
+        return wanted or (own if self._agent().has_convolutions else "numpy")
+
+    def memory_nbytes(self) -> int:
+        """What the replay data of all shards together takes."""
+        from rlg.api.inspection.estimate import memory_bytes
+
+        return memory_bytes(self.config["memory"], self._agent()) or 0
 
 
 def build_options(config: Mapping[str, Any]) -> BuildOptions:

@@ -87,15 +87,17 @@ SECTIONS: dict[str, type] = {
 
 def check_section(name: str, given: Any) -> dict[str, Any]:
     """The section, converted and complete."""
-    cls = _executor(given) if name == "executor" else SECTIONS[name]
+    cls = section_class(name, given)
     arguments = arguments_of(cls)
     first = next(iter(arguments))
     section = mapping(given, name, f"{name}.{first}={arguments[first].default}")
     return asdict(cls(**checked(section, arguments, name, name)))
 
 
-def _executor(given: Any) -> type:
-    """Engines have settings of their own."""
+def section_class(section: str, given: Any) -> type:
+    """What a section is made into; engines have settings of their own."""
+    if section != "executor":
+        return SECTIONS[section]
     name = given.get("type", "local") if isinstance(given, Mapping) else "local"
     if not isinstance(name, str):
         return LocalSettings  # which says what is wrong

@@ -22,6 +22,7 @@ from rlg.api.config.sections import (
     check_backend,
     check_devices,
     check_section,
+    section_class,
 )
 from rlg.api.config.signatures import (
     TYPE,
@@ -103,7 +104,7 @@ def arguments_in(section: str, content: Mapping[str, Any]) -> Arguments:
     if not section:
         return TOP
     if section in SECTIONS:
-        return arguments_of(SECTIONS[section])
+        return arguments_of(section_class(section, content))
     if section == "env":
         return {**COMMON, **(env_arguments(name)[0] or {})}
     if section == "agent":

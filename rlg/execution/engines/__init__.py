@@ -28,7 +28,9 @@ class EngineEntry:
 ENGINES = {
     "local": EngineEntry("rlg.execution.engines.local:open_local", ("replay", "batches")),
     "threads": EngineEntry("rlg.execution.engines.threads:open_threads", ("replay", "batches")),
-    "ray": EngineEntry("rlg.execution.engines.ray.engine:open_ray", ("replay",), RaySettings),
+    "ray": EngineEntry(
+        "rlg.execution.engines.ray.engine:open_ray", ("sharded_replay",), RaySettings
+    ),
 }
 
 

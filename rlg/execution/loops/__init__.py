@@ -7,6 +7,8 @@ from typing import Any
 
 LOOPS = {
     "replay": "rlg.execution.loops.replay:ReplayLoop",
+    # The same with the memory in other processes: agents have a role for it.
+    "sharded_replay": "rlg.execution.loops.replay:ReplayLoop",
     "batches": "rlg.execution.loops.batches:BatchLoop",
 }
 

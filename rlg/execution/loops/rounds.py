@@ -20,6 +20,7 @@ class Rounds:
         self.learner = trainer.learner
         self.cadence = cadence
         self.clock = clock
+        self.description = ""
         self.evaluator: Evaluator | None = None  # None: the learner plays evaluations itself
 
     def start(self) -> None:

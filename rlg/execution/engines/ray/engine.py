@@ -6,6 +6,9 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+import psutil
+
+from rlg.errors import SpecError
 from rlg.execution.engines.ray.actors import Evaluator, Shard, Worker
 from rlg.execution.engines.ray.cluster import Cluster
 from rlg.execution.engines.ray.evaluator import RayEvaluator
@@ -23,6 +26,8 @@ def open_ray(factory: AgentFactory, settings: Mapping[str, Any], horizon: int) -
     """Engine `ray`."""
     workers = settings["num_workers"] or max(1, (os.cpu_count() or 2) - 1)
     num_shards = min(settings["num_shards"], workers)
+    if settings["address"] is None:
+        _check_free(factory.memory_nbytes())
     cluster = Cluster(settings, num_cpus=workers * settings["worker_cpus"] + 2)
     try:
         learner = factory.make("actor", "updater")
@@ -60,4 +65,21 @@ def open_ray(factory: AgentFactory, settings: Mapping[str, Any], horizon: int) -
     except BaseException:
         cluster.close()
         raise
+    where = (
+        "Ray on this machine" if settings["address"] is None else f"Ray at {settings['address']}"
+    )
+    loop.description = (
+        f"{where}: {workers} x {factory.num_envs} environments, acting on {backend}, replay in "
+        f"{num_shards} {'shard' if num_shards == 1 else 'shards'}"
+    )
     return loop
+
+
+def _check_free(needed: int) -> None:
+    """Shards look at what is free one by one, and would share it."""
+    free = psutil.virtual_memory().available
+    if needed > free:
+        raise SpecError(
+            f"memory.buffer_size: the shards need {needed / 1e9:.1f} GB together, but "
+            f"{free / 1e9:.1f} GB are free. Lower it."
+        )

@@ -23,6 +23,7 @@ class Sampled(NamedTuple):
     """Prepared records of one task, in shared memory."""
 
     worker: int
+    steps: int
     batches: Any  # a reference
 
 
@@ -136,7 +137,7 @@ class RayPool:
         figures["episodes"] += len(report.returns)
         figures["weights age"] = clock.updates - report.version
         figures["restarts"] += before != report.incarnation
-        return report, [Sampled(task.worker, task.batches)]
+        return report, [Sampled(task.worker, report.steps, task.batches)]
 
     def _fail(self, index: int, error: Exception) -> None:
         """Restarts a worker whose environment failed; the same failure again and again is told."""

@@ -69,7 +69,7 @@ class ShardTrainer:
         self._since = time.perf_counter()
         self._fills = [Fill(index, 0, 0, 0) for index in range(len(shards))]
         self._ranges: dict[int, tuple[float, float]] = {}  # sum and least of priorities
-        self._inserts: list[deque[Any]] = [deque() for _ in shards]
+        self._inserts: list[deque[tuple[int, Any]]] = [deque() for _ in shards]  # with their steps
         self._requests: deque[tuple[int, Any, Any]] = deque()  # shard, fill, sample
         self._updates: deque[Any] = deque()
         self._pack: _Pack | None = None
@@ -81,18 +81,20 @@ class ShardTrainer:
         for item in items:
             index = item.worker % len(self.shards)
             first_env = (item.worker // len(self.shards)) * self.num_envs
-            waiting = self._inserts[index]
-            waiting.append(self.shards[index].insert.remote(item.batches, first_env))
+            insert = self.shards[index].insert.remote(item.batches, first_env)
+            self._inserts[index].append((item.steps, insert))
             self._look_at_inserts(index, INSERTS)
 
     def _look_at_inserts(self, index: int, limit: int) -> None:
         """Acknowledged ones count; more than `limit` that are not are waited for."""
         ray, waiting = self.cluster.ray, self._inserts[index]
         while waiting:
-            done, _ = ray.wait([waiting[0]], timeout=None if len(waiting) > limit else 0)
+            _, insert = waiting[0]
+            done, _ = ray.wait([insert], timeout=None if len(waiting) > limit else 0)
             if not done:
                 return
-            self._note_fill(ray.get(waiting.popleft()))
+            waiting.popleft()
+            self._note_fill(ray.get(insert))
 
     def _note_fill(self, fill: Fill) -> None:
         before = self._fills[fill.shard]
@@ -120,8 +122,9 @@ class ShardTrainer:
     @property
     def hungry(self) -> Collection[int]:
         """The workers of shards that are below their minimum, at the start or after they died."""
-        full = self._full()
-        return [w for w in range(self.num_workers) if w % len(self.shards) not in full]
+        under_way = [sum(steps for steps, _ in waiting) for waiting in self._inserts]
+        fed = {f.shard for f in self._fills if f.stored + under_way[f.shard] >= self.minimum}
+        return [w for w in range(self.num_workers) if w % len(self.shards) not in fed]
 
     def _full(self) -> list[int]:
         return [fill.shard for fill in self._fills if fill.stored >= self.minimum]
@@ -249,7 +252,8 @@ class ShardTrainer:
         """Deals the batches out to the shards, in turn."""
         for number, batch in enumerate(batches):
             index = number % len(self.shards)
-            self._inserts[index].append(self.shards[index].insert.remote([batch], 0))
+            insert = self.shards[index].insert.remote([batch], 0)
+            self._inserts[index].append((batch.size, insert))
             self._look_at_inserts(index, INSERTS)
         for index in range(len(self.shards)):
             self._look_at_inserts(index, 0)
