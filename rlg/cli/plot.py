@@ -29,25 +29,14 @@ def plot(
 ) -> int:
     """Compare runs in one picture: rlg plot multirun/... --output compare.html."""
     _check(x, output)
-    from rlg.display.curves import grouped, read_curves, runs_in
+    from rlg.display.curves import COLUMNS, grouped, read_curves, runs_in
     from rlg.display.plot import Chart, write_plot
 
     curves, without = read_curves(runs_in(folders), metric, x)
     keys = None if group_by is None else [key.strip() for key in group_by.split(",")]
     groups = grouped(curves, keys)
-    rows = [
-        (
-            group.label,
-            str(group.count),
-            f"{group.last()[0]:.2f}",
-            "" if group.count == 1 else f"{group.last()[1]:.2f}",
-            f"{group.best():.2f}",
-            group.seeds,
-        )
-        for group in groups
-    ]
-    columns = (metric, "runs", "last", "std", "best", "seeds")
-    print_table(columns, rows, right=("last", "std", "best"))
+    rows = [group.cells(lambda value, _: f"{value:.2f}") for group in groups]
+    print_table((metric, *COLUMNS), rows, right=("last", "std", "best"))
     if without:
         print(f"left out:   {len(without)} without {metric}: {', '.join(map(str, without))}")
     write_plot(Chart(tuple(groups), metric, x, smooth), output)

@@ -6,7 +6,7 @@ its group has a value, and single runs stay visible beside it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ NAMES = ("type", "name")
 SECTIONS = ("agent", "env", "network", "memory", "optimizer", "policy", "backend", "executor")
 IRRELEVANT = ("seed", "logger", "checkpoint", "expected", "plugins")  # to what a run learns
 LABELLED = 3  # keys in a label, unless more are needed
+COLUMNS = ("runs", "last", "std", "best", "seeds")  # of a group, behind its label
 GRID = 200  # points of a mean whose runs were not logged at the same places
 
 
@@ -62,10 +63,6 @@ class CurveGroup:
         return len(self.curves)
 
     @property
-    def seeds(self) -> str:
-        return " ".join(str(curve.seed) for curve in self.curves)
-
-    @property
     def has_distinct_seeds(self) -> bool:
         return len({str(curve.seed) for curve in self.curves}) == self.count
 
@@ -84,9 +81,13 @@ class CurveGroup:
         values = np.array([curve.y[-1] for curve in self.curves])
         return float(values.mean()), float(values.std(ddof=1)) if self.count > 1 else None
 
-    def best(self) -> float:
-        """The mean over the curves of their highest values."""
-        return float(np.mean([curve.y.max() for curve in self.curves]))
+    def cells(self, number: Callable[[float, float], str]) -> list[str]:
+        """A row of COLUMNS; `number` makes text of a value, like the one beside it."""
+        mean, std = self.last()
+        best = float(np.mean([curve.y.max() for curve in self.curves]))
+        spread = "" if std is None else number(std, mean)
+        seeds = " ".join(str(curve.seed) for curve in self.curves)
+        return [self.label, str(self.count), number(mean, mean), spread, number(best, best), seeds]
 
 
 def runs_in(folders: Iterable[Path]) -> list[Path]:
@@ -109,14 +110,12 @@ def read_curves(runs: Sequence[Path], metric: str, axis: str) -> tuple[list[Curv
     for run in runs:
         rows = read_metrics(run / "metrics.jsonl")
         tags.update((tag, None) for row in rows for tag in row if tag != "step")
-        points = [(row["step"], row[metric]) for row in rows if metric in row]
-        points = [(step, value) for step, value in points if np.isfinite(value)]
-        if not points:
+        logged = [row for row in rows if metric in row and np.isfinite(row[metric])]
+        if not logged:
             without.append(run)
             continue
-        steps = np.array([step for step, _ in points], float)
+        steps, values = np.array([(row["step"], row[metric]) for row in logged], float).T
         x = steps if axis == "steps" else _converted(run, rows, steps, axis)
-        values = np.array([value for _, value in points], float)
         curves.append(Curve(run, flat(config_of(run)), x, values))
     if not curves:
         raise SpecError(f"--metric {metric}: no run has logged it.{suggestion(metric, tags)}")
@@ -137,10 +136,12 @@ def grouped(curves: Sequence[Curve], by: Sequence[str] | None) -> list[CurveGrou
     count = LABELLED if by is None else len(keys)
     while len({values[:count] for values in found}) < len(found):
         count += 1
-    return [
-        CurveGroup(_label(keys[:count], values, curves), tuple(members))
-        for values, members in sorted(found.items(), key=lambda item: _natural(item[0]))
-    ]
+    groups = []
+    for values, members in sorted(found.items(), key=lambda item: _natural(item[0])):
+        words = [f"{_short(key)}={value}" for key, value in zip(keys, values, strict=True)]
+        label = ", ".join(words[:count]) or common(curves) or "runs"
+        groups.append(CurveGroup(label, tuple(members)))
+    return groups
 
 
 def _differing(configs: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -169,12 +170,6 @@ def _key(name: str, configs: Sequence[Mapping[str, Any]]) -> str:
     raise SpecError(
         f"--group-by {name}: the runs have no such key.{suggestion(name, [*known, *sections])}"
     )
-
-
-def _label(keys: Sequence[str], values: Sequence[str], curves: Sequence[Curve]) -> str:
-    if keys:
-        return ", ".join(f"{_short(key)}={value}" for key, value in zip(keys, values, strict=False))
-    return common(curves) or "runs"
 
 
 def common(curves: Sequence[Curve]) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 from textwrap import shorten
 from typing import TYPE_CHECKING
 
-from rlg.display.curves import CurveGroup, common
+from rlg.display.curves import COLUMNS, CurveGroup, common
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -119,12 +119,14 @@ def figures(group: CurveGroup) -> str:
     mean, std = group.last()
     spread = "" if std is None else f" ± {short(std, mean)}"
     what = "seed" if group.has_distinct_seeds else "run"
-    return f"last {short(mean)}{spread}, {group.count} {what}{'' if group.count == 1 else 's'}"
+    return (
+        f"last {short(mean, mean)}{spread}, {group.count} {what}{'' if group.count == 1 else 's'}"
+    )
 
 
-def short(value: float, beside: float | None = None) -> str:
+def short(value: float, beside: float) -> str:
     """Three digits or more; a spread gets as many decimals as the mean beside it."""
-    size = abs(value if beside is None else beside)
+    size = abs(beside)
     return f"{value:,.1f}" if size >= 10 else f"{value:.2f}" if size >= 1 else f"{value:.3g}"
 
 
@@ -149,27 +151,13 @@ def _picture(chart: Chart, kind: str) -> bytes:
 def _page(chart: Chart) -> str:
     """The same picture with a table of its figures, in one file that needs nothing else."""
     picture = base64.b64encode(_picture(chart, "png")).decode()
-    rows = []
-    for group in chart.groups:
-        mean, std = group.last()
-        spread = "" if std is None else short(std, mean)
-        cells = [
-            group.label,
-            str(group.count),
-            short(mean),
-            spread,
-            short(group.best()),
-            group.seeds,
-        ]
-        rows.append("".join(f"<td>{escape(cell)}</td>" for cell in cells))
-    heads = "".join(f"<th>{name}</th>" for name in "group runs last std best seeds".split())
+    cells = [[f"<td>{escape(cell)}</td>" for cell in group.cells(short)] for group in chart.groups]
+    rows = ["".join(row) for row in ([f"<th>{name}</th>" for name in ("group", *COLUMNS)], *cells)]
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f"<title>{escape(chart.title)}</title>\n<style>body{{font:14px system-ui,sans-serif;"
         "max-width:960px;margin:16px auto}img{width:100%}table{border-collapse:collapse}"
         "th,td{padding:5px 16px 5px 0;text-align:left}</style></head>\n"
         f'<body><img alt="{escape(chart.title)}" src="data:image/png;base64,{picture}">\n'
-        f"<table><tr>{heads}</tr>\n"
-        + "\n".join(f"<tr>{row}</tr>" for row in rows)
-        + "\n</table></body></html>\n"
+        "<table>" + "\n".join(f"<tr>{row}</tr>" for row in rows) + "\n</table></body></html>\n"
     )

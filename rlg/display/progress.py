@@ -6,19 +6,14 @@ import multiprocessing
 import os
 import sys
 import time
-from typing import Any, Protocol, TextIO
+from typing import Protocol, TextIO
 
 from rlg.display.figures import Clock, Meter, Read, Title
+from rlg.tracking.log import RunLog
 
 MAIN_PROCESS = "MainProcess"
+Stream = TextIO | RunLog
 NOTED = 60.0  # seconds between lines in a run's log
-
-
-class Stream(Protocol):
-    """Where lines go: a text file, or a run's log."""
-
-    def write(self, text: str, /) -> Any: ...
-    def flush(self) -> None: ...
 
 
 class Progress(Protocol):
@@ -98,7 +93,7 @@ class LoggedProgress:
 
 
 def make_progress(
-    read: Read, title: Title, *, stream: TextIO | None = None, log: Stream | None = None
+    read: Read, title: Title, *, stream: TextIO | None = None, log: RunLog | None = None
 ) -> Progress:
     """A live panel in a terminal, plain lines elsewhere; now and then a line in the run's log."""
     target = sys.stderr if stream is None else stream

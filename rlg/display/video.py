@@ -6,22 +6,15 @@ from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rlg.envs import VectorEnv
 from rlg.errors import SpecError, TrackingError, pip_install
 
 Frame = NDArray[np.uint8]  # RGB [height, width, 3]
-
-
-class Shown(Protocol):
-    """What can be filmed; see `rlg.envs.VectorEnv`."""
-
-    fps: float
-
-    def picture(self, observations: Any) -> Frame: ...
 
 
 class Video:
@@ -35,7 +28,7 @@ class Video:
         self._part = path.with_name(f".{path.stem}.part{path.suffix}")
         self._writer: _Writer | None = None
 
-    def add(self, env: Shown, observations: Any) -> None:
+    def add(self, env: VectorEnv, observations: Any) -> None:
         """Films what the environment shows now."""
         frame = env.picture(observations)
         height, width = frame.shape[0] // 2 * 2, frame.shape[1] // 2 * 2  # as codecs want it
