@@ -18,9 +18,10 @@ from rlg.api.composing.compose import composed, new_run
 from rlg.api.config.validate import validate
 from rlg.api.folders import RUN_DIR, new_folder, run_config
 from rlg.api.loading import load_agent
-from rlg.api.run import Outcome, evaluate_run
+from rlg.api.run import OnStart, Outcome, evaluate_run
 from rlg.api.run import resume as resume_run
 from rlg.api.run import train as train_run
+from rlg.errors import CheckpointError, SpecError
 from rlg.execution.evaluation import Evaluation
 from rlg.tracking.checkpoints.store import step_of
 from rlg.tracking.folder import RunFolder
@@ -70,13 +71,20 @@ def resume(
     folder: str | Path,
     *overrides: str,
     checkpoint: Checkpoint = None,
+    config_dir: str | Path | None = None,
     trust_plugins: bool = False,
+    on_start: OnStart | None = None,
     **values: Any,
 ) -> Outcome:
     """Resumes a run: `resume(folder, total_timesteps=100_000)`."""
-    changes = changes_of(Path(folder), _line(overrides, values, None).overrides, None)
-    step = None if checkpoint is None else step_of(str(checkpoint))
-    return resume_run(folder, checkpoint=step, changes=changes, trust_plugins=trust_plugins)
+    step, line = _step(checkpoint), _line(overrides, values, config_dir)
+    return resume_run(
+        folder,
+        checkpoint=step,
+        changes=changes_of(Path(folder), line.overrides, line.config_dir),
+        trust_plugins=trust_plugins,
+        on_start=on_start,
+    )
 
 
 def load(
@@ -93,10 +101,11 @@ def evaluate(
     *,
     episodes: int = 20,
     checkpoint: Checkpoint = None,
+    render: bool = False,
     video: str | Path | None = None,
     trust_plugins: bool = False,
 ) -> Evaluation:
-    """Plays episodes without exploration, as `rlg eval` does."""
+    """Plays episodes without exploration, as `rlg eval` does; `render` shows them in a window."""
     step, best = _chosen(checkpoint)
     return evaluate_run(
         folder,
@@ -104,14 +113,21 @@ def evaluate(
         checkpoint=step,
         best=best,
         trust_plugins=trust_plugins,
+        render=render,
         video=None if video is None else Path(video),
     )
 
 
 def _chosen(checkpoint: Checkpoint) -> tuple[int | None, bool]:
-    if checkpoint is None or checkpoint == "best":
-        return None, checkpoint == "best"
-    return step_of(str(checkpoint)), False
+    best = checkpoint == "best"
+    return None if best else _step(checkpoint), best
+
+
+def _step(checkpoint: Checkpoint) -> int | None:
+    try:
+        return None if checkpoint is None else step_of(str(checkpoint))
+    except CheckpointError as error:
+        raise SpecError(f"--checkpoint: {error}") from None
 
 
 def _default_folder(config: Mapping[str, Any]) -> Path:

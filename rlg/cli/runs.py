@@ -32,18 +32,15 @@ def resume(
 
     Schedules (epsilon, learning rate) keep their span; schedule_timesteps=... changes it.
     """
-    step = _step(checkpoint)
-    from rlg.api.composing.changes import changes_of
-
-    changes = changes_of(folder, overrides or [], config_dir)
-    from rlg.api.run import resume as resume_run
+    from rlg.api.python import resume as resume_run
     from rlg.cli.summary import naming_failures, print_outcome
 
     with naming_failures(folder), waiting("loading the run..."):
         outcome = resume_run(
             folder,
-            checkpoint=step,
-            changes=changes,
+            *(overrides or ()),
+            checkpoint=checkpoint,
+            config_dir=config_dir,
             trust_plugins=trust_plugins,
             on_start=print_start,
         )
@@ -67,23 +64,20 @@ def evaluate(
 
     --checkpoint best: with the model of the best evaluation.
     """
-    best = checkpoint == "best"
-    step = None if best else _step(checkpoint)
-    from rlg.api.run import evaluate_run
-    from rlg.cli.summary import describe
-
     if render and video:
         raise SpecError("rlg eval: give --render or --video, not both.")
+    from rlg.api.python import evaluate as evaluate_run
+    from rlg.cli.summary import describe
+
     count = episodes or (1 if render or video else 20)
     with waiting(f"playing {count} {'episode' if count == 1 else 'episodes'}..."):
         found = evaluate_run(
             folder,
             episodes=count,
-            checkpoint=step,
-            best=best,
-            trust_plugins=trust_plugins,
+            checkpoint=checkpoint,
             render=render,
             video=video,
+            trust_plugins=trust_plugins,
         )
     if as_json:
         names = ("mean_reward", "std_reward", "mean_length", "returns", "lengths", "cut")
@@ -93,15 +87,3 @@ def evaluate(
     if video is not None:
         print(f"video:      {video}")
     return 0
-
-
-def _step(name: str | None) -> int | None:
-    if name is None:
-        return None
-    from rlg.errors import CheckpointError
-    from rlg.tracking.checkpoints.store import step_of
-
-    try:
-        return step_of(name)
-    except CheckpointError as error:
-        raise SpecError(f"--checkpoint: {error}") from None

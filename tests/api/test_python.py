@@ -94,6 +94,9 @@ def test_an_agent_is_loaded_as_the_checkpoint_of_a_step_holds_it():
             rlg.evaluate(folder, episodes=1, checkpoint=step)
     with pytest.raises(CheckpointError, match="no best model"):
         rlg.evaluate(folder, episodes=1, checkpoint="best")
+    for call in (rlg.load, rlg.evaluate, rlg.resume):
+        with pytest.raises(SpecError, match="--checkpoint: 'last' does not name a checkpoint"):
+            call(folder, checkpoint="last")
 
 
 def test_a_whole_configuration_trains_into_a_folder_of_its_own():
