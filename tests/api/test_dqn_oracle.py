@@ -314,9 +314,9 @@ def test_a_sequence_knows_the_value_of_an_end_that_a_time_limit_met_too():
     )
     ends = np.array([[False], [True], [False], [False]])
     steps = {**experience(4, 1), "terminals": ends, "truncations": ends}
-    ((records, count),) = agent.make_adder().batches(steps)
-    assert count == 4
-    np.testing.assert_array_equal(records["masks"], [[1, 1, 1, 1]])
+    (batch,) = agent.make_adder().batches(steps)
+    assert batch.size == 4
+    np.testing.assert_array_equal(batch.records["masks"], [[1, 1, 1, 1]])
     cut = {**experience(4, 1), "terminals": ends & False, "truncations": ends}
-    ((records, _),) = agent.make_adder().batches(cut)
-    np.testing.assert_array_equal(records["masks"], [[1, 0, 1, 1]])
+    (batch,) = agent.make_adder().batches(cut)
+    np.testing.assert_array_equal(batch.records["masks"], [[1, 0, 1, 1]])

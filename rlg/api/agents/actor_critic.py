@@ -164,7 +164,7 @@ class ActorCriticAgent(OnPolicyAgent):
 
         A truncated step led to an observation that is in no row of the segment.
         """
-        cut = np.flatnonzero(segment.truncations[segment.ends] & ~segment.terminals[segment.ends])
+        cut = np.flatnonzero(segment.truncations[segment.ends])
         last, _ = self._split(segment.last_states)
         final, _ = self._split(segment.final_states)
         inputs = [_behind(last, final, cut)]
