@@ -99,6 +99,9 @@ def test_floats_are_learnt_from_as_they_were_drawn_and_reach_the_environment_ins
     action = agent.act(states, None, None, Clock())
     assert np.abs(action.env).max() <= 2.0
     assert np.abs(action.columns["actions"]).max() > 2.0
+    # What is learnt from lies in the spaces that an update is built for.
+    for name, space in agent.columns.items():
+        assert space.contains(action.columns[name]), name
 
 
 @pytest.mark.parametrize("backend", ["numpy", "torch", "tf"])
