@@ -2,7 +2,8 @@
 
 One cycle inserts 64 records with priorities, samples 512 with importance weights and updates their
 priorities, through `execute` with numpy in and out. Both sides hold full memories and take turns in
-one process. Atari: stacks of four 84x84 frames; ours keeps each frame once, cpprb both stacks.
+one process. Atari: stacks of four 84x84 frames; ours keeps each frame once, cpprb both stacks. Our
+insert takes a step of 64 environments with both stacks, as cpprb's does: the adder is part of it.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from rich.table import Table
 from rlg.backends.executor import GraphExecutor, make_executor
 from rlg.bench.timing import Comparison, compare
 from rlg.errors import pip_install
+from rlg.execution.adders import Frames
 from rlg.graph.components.memories.frames import FrameReplay
 from rlg.graph.components.memories.prioritized import PrioritizedReplay
 from rlg.graph.spaces import BoolBox, Box, Dict, FloatBox, IntBox
@@ -26,6 +28,7 @@ INSERT, SAMPLE = 64, 512
 ALPHA, BETA = 0.6, 0.4
 MISSING = f"cpprb is missing: {pip_install('peers')} -c constraints.txt"
 Cycle = Callable[[], object]
+Made = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 def record_space(shape: tuple[int, ...], dtype: str) -> Dict:
@@ -42,7 +45,27 @@ def record_space(shape: tuple[int, ...], dtype: str) -> Dict:
 SMALL, ATARI = record_space((4,), "float32"), record_space((84, 84, 4), "uint8")
 
 
-def our_cycle(executor: GraphExecutor, records: dict[str, Any]) -> Cycle:
+class FrameSteps:
+    """Steps of all environments as records of frames: what an agent's adder does."""
+
+    def __init__(self) -> None:
+        self._adder = Frames(1, 4)
+        self._ends = np.zeros((1, INSERT), bool)
+
+    def space(self) -> Dict:
+        """What comes out."""
+        return self._adder.stored(dict(ATARI.items()))
+
+    def __call__(self, records: dict[str, Any]) -> dict[str, Any]:
+        """One step: there are no windows to wait for."""
+        steps = {name: column[None] for name, column in records.items()}
+        (batch,) = self._adder.batches({**steps, "truncations": self._ends})
+        columns = {name: x[0] for name, x in batch.records["steps"].items()}
+        del columns["truncations"]
+        return {"rows": batch.records["rows"], **columns}
+
+
+def our_cycle(executor: GraphExecutor, records: dict[str, Any], made: Made = dict) -> Cycle:
     """The cycle through an executor."""
     rng = np.random.default_rng(0)
     priorities = rng.random(INSERT, dtype=np.float32)
@@ -50,7 +73,7 @@ def our_cycle(executor: GraphExecutor, records: dict[str, Any]) -> Cycle:
     beta, execute = np.asarray(BETA, np.float32), executor.execute
 
     def cycle() -> None:
-        execute("insert", records, priorities)
+        execute("insert", made(records), priorities)
         _, rows, _ = execute("sample", SAMPLE, beta)
         execute("update", rows, td_errors)
 
@@ -116,13 +139,16 @@ def measure(kind: str, backend: str, capacity: int, pairs: int) -> tuple[Compari
         if is_atari
         else PrioritizedReplay(capacity, alpha=ALPHA)
     )
-    ours = make_ours(memory, space, backend, capacity)
+    frames = FrameSteps()
+    made: Made = frames if is_atari else dict
+    ours = make_ours(memory, frames.space() if is_atari else space, backend, capacity)
     step = INSERT if is_atari else min(capacity, 5000)
-    records = fill(lambda r, p: ours.execute("insert", r, p), space, capacity, step)
+    records = fill(lambda r, p: ours.execute("insert", made(r), p), space, capacity, step)
     fill(lambda r, p: theirs.add(**r, priorities=p), space, capacity, step)
-    found = compare(our_cycle(ours, records), their_cycle(theirs, records), pairs=pairs, block=0.05)
-    frames = memory.buffer_size / float(ours.execute("size")) if is_atari else None
-    return found, frames
+    mine, other = our_cycle(ours, records, made), their_cycle(theirs, records)
+    found = compare(mine, other, pairs=pairs, block=0.05)
+    kept = memory.buffer_size / float(ours.execute("size")) if is_atari else None
+    return found, kept
 
 
 def main() -> None:

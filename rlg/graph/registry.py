@@ -105,6 +105,7 @@ COMPONENTS: dict[str, str] = {
     "ring_buffer": "memories.ring:RingBuffer",
     "fifo_queue": "memories.fifo:FIFOQueue",
     "first_priorities": "memories.first_priorities:FirstPriorities",
+    "frame_transitions": "memories.frame_transitions:FrameTransitions",
     "n_step": "memories.n_step:NStep",
     "n_step_transitions": "memories.transitions:NStepTransitions",
     "dqn_loss": "losses.dqn:DQNLoss",

@@ -29,6 +29,7 @@ QUICK_ON_TF = ("mlp", "prioritized", "frame_replay", "lstm")
 def part(group: str, option: str) -> Any:
     """A packaged option, made small."""
     text = (Path(str(files("rlg.conf"))) / group / f"{option}.yaml").read_text()
+    text = text.replace("${oc.select:env.frame_stack,1}", str(IMAGE.shape[-1]))
     spec = yaml.safe_load(text.replace("${env.num_envs}", str(NUM_ENVS)))
     return small(check_component(spec, group))
 

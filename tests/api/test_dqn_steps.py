@@ -148,7 +148,6 @@ def test_a_network_that_remembers_learns_what_others_can_not():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"n_step": 2, "memory": "frame_replay"}, "n_step is 2, but frame_replay keeps single"),
         ({"network": LSTM, "memory": "frame_replay"}, "the network remembers, but frame_replay"),
         ({"network": LSTM, "n_step": 2}, "sequences of single steps. Give n_step 1"),
         ({"n_step": 0}, "n_step must be at least 1, got 0"),
@@ -158,6 +157,17 @@ def test_a_network_that_remembers_learns_what_others_can_not():
 def test_parts_that_do_not_fit_are_refused_at_once(options, message):
     with pytest.raises(ComponentError, match=message):
         DQNAgent(Box((1,)), IntBox(2), **{"network": MLP, **options})
+
+
+@pytest.mark.parametrize(
+    ("observations", "frame_stack"), [(Box((4,)), None), (Box((8, 8, 3)), 1), (Box((8, 8, 3)), 4)]
+)
+def test_what_is_no_stack_of_frames_is_not_kept_as_one(observations, frame_stack):
+    memory = {"type": "frame_replay", "buffer_size": 64, "frame_stack": frame_stack}
+    made = DQNAgent(observations, IntBox(2), network=MLP, memory=memory)
+    message = rf"frames of stacked images .* frame_stack is {frame_stack}, but .* Use another"
+    with pytest.raises(ComponentError, match=message):
+        made.build(BuildOptions("numpy"))
 
 
 def test_rates_follow_schedules_over_the_run():

@@ -74,8 +74,10 @@ def test_variables_know_what_they_are_for():
 def test_components_declare_the_kind_of_their_variables(spec, spaces, kind):
     executor = make_executor("numpy")
     if spaces is None:
-        stacks = Box((4, 4, 2))
-        records = Dict(states=stacks, next_states=stacks, terminals=BoolBox())
+        numbers = IntBox()
+        rows = {"env_ids": numbers, "positions": numbers, "before": numbers, "ages": IntBox(2)}
+        rows = Dict(frames=Box((4, 4)), **rows)
+        records = Dict(rows=rows, env_ids=numbers, positions=numbers, terminals=BoolBox())
         spaces = {"records": records, "keys": IntBox(), "td_errors": FloatBox()}
     root = make(spec)
     names = {p.name for method in root.api_methods().values() for p in method.parameters}

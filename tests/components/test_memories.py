@@ -9,6 +9,7 @@ import psutil
 import pytest
 
 from rlg.errors import BuildError, ComponentError, ExecutionError, SpaceError
+from rlg.execution.adders import Frames
 from rlg.graph.components.memories.fifo import FIFOQueue
 from rlg.graph.components.memories.frames import FrameReplay
 from rlg.graph.components.memories.prioritized import PrioritizedReplay
@@ -128,10 +129,15 @@ def test_a_memory_larger_than_the_machine_is_refused_before_it_is_made(monkeypat
 def test_records_come_out_with_the_bounds_that_they_went_in_with(memory, api):
     stacks = Box((2, 3), "uint8", low=0, high=200)
     space = Dict(states=stacks, next_states=stacks, actions=IntBox(5), terminals=BoolBox())
+    records = space
+    if isinstance(memory, FrameReplay):
+        steps = {**space, "rewards": FloatBox(), "truncations": BoolBox()}
+        parts = Frames(1, 3, FloatBox()).spaces(steps)["insert.records"]
+        records = Dict({name: part for name, part in parts.items() if name != "rewards"})
     names = {p.name for m in memory.api_methods().values() for p in m.parameters}
     given = {"keys": IntBox(), "td_errors": FloatBox()}
     executor = ComponentTest(
-        memory, {"records": space, **{n: s for n, s in given.items() if n in names}}
+        memory, {"records": records, **{n: s for n, s in given.items() if n in names}}
     ).executor
     found = executor.output_space(api, 4)
     assert (found[0] if isinstance(found, tuple) else found) == space

@@ -9,24 +9,33 @@ import psutil
 import pytest
 
 from rlg.errors import BuildError, ComponentError, ExecutionError, SpaceError
+from rlg.execution.adders import Frames
 from rlg.graph.components.memories.frames import FrameReplay
 from rlg.graph.spaces import BoolBox, Box, Dict, FloatBox, IntBox
 from rlg.testing import ComponentTest
 
 IMAGES = Box((2, 2, 3), "uint8")
-RECORDS = Dict(
-    states=IMAGES,
+STACKS = Dict(states=IMAGES, actions=IntBox(10**6), terminals=BoolBox(), truncations=BoolBox())
+ROWS = Dict(
+    frames=Box((2, 2), "uint8"),
+    env_ids=IntBox(),
+    positions=IntBox(),
+    before=IntBox(),
+    ages=IntBox(3),
+)
+COLUMNS = Dict(
     actions=IntBox(10**6),
     terminals=BoolBox(),
     truncations=BoolBox(),
-    next_states=IMAGES,
+    env_ids=IntBox(),
+    positions=IntBox(),
 )
+RECORDS = Dict({"rows": ROWS, **COLUMNS})
 
 
 def made(backend="numpy", capacity=60, num_envs=3, records=RECORDS, **options):
     spaces = {
         "records": records,
-        "env_ids": IntBox(),
         "priorities": FloatBox(),
         "td_errors": FloatBox(),
         "keys": IntBox(),
@@ -44,6 +53,8 @@ class Envs:
         self.stacks = np.stack([self.reset() for _ in range(n)])
         # By action: what the memory was told.
         self.told: dict[int, tuple] = {}
+        # Each environment's own, so that they may come in any order.
+        self.adders = [Frames(1, 3, first_env=env) for env in range(n)]
 
     def image(self) -> np.ndarray:
         self.frame = self.frame % 250 + 1
@@ -54,6 +65,22 @@ class Envs:
 
     def records(self, ids=None) -> dict:
         ids = range(self.n) if ids is None else ids
+        return self.sent(self.steps(ids), ids)
+
+    def sent(self, steps, ids) -> dict:
+        """What adders make of one step of some environments: as records, of single steps."""
+        batches = []
+        for i, env in enumerate(ids):
+            step = {name: value[None, i : i + 1] for name, value in steps.items()}
+            batches += self.adders[env].batches({**step, "rewards": np.zeros((1, 1), "float32")})
+        rows = [batch.records["rows"] for batch in batches]
+        columns = [batch.records["steps"] for batch in batches]
+        return {
+            "rows": {name: np.concatenate([row[name] for row in rows]) for name in ROWS},
+            **{name: np.concatenate([x[name][0] for x in columns]) for name in COLUMNS},
+        }
+
+    def steps(self, ids) -> dict:
         states = self.stacks[list(ids)]
         following = np.stack([np.concatenate([s[..., 1:], self.image()], -1) for s in states])
         ends = self.rng.random((2, len(states))) < 0.15
@@ -96,7 +123,7 @@ def test_environments_may_come_one_by_one_and_in_any_order(backend):
     test, envs = made(backend, alpha=0.0), Envs(3, seed=1)
     for step in range(80):
         ids = [[2, 0], [1], [0, 1, 2]][step % 3]
-        test.call("insert", envs.records(ids), None, np.array(ids))
+        test.call("insert", envs.records(ids))
         check(test, envs, 50)
 
 
@@ -104,7 +131,7 @@ def test_a_transition_takes_little_more_than_a_frame():
     test = made(capacity=300, num_envs=3, alpha=0.0)
     envs = Envs(3)
     for _ in range(200):
-        records = envs.records()
+        records = envs.steps(range(3))
         records["truncations"][:] = False
         records["terminals"][:] = envs.step % 60 == 0  # Episodes of 20 steps.
         for env in range(3):
@@ -112,7 +139,7 @@ def test_a_transition_takes_little_more_than_a_frame():
                 envs.stacks[env] = envs.reset()
             else:
                 envs.stacks[env] = records["next_states"][env]
-        test.call("insert", records)
+        test.call("insert", envs.sent(records, range(3)))
     assert test.read("frames").shape == (301, 2, 2)
     assert 301 / test.call("size") <= 1.2
 
@@ -174,23 +201,39 @@ def test_what_can_not_be_done_is_refused_when_it_is_called(backend):
         test.call("sample", 3)
     with pytest.raises(ExecutionError, match=r"there are 3 environments, .* Raise num_envs"):
         test.call("insert", envs.records())
-    with pytest.raises(ExecutionError, match="there are 3 environments"):
-        test.call("insert", envs.records([0, 1]), None, np.array([0, -1]))
+    records = envs.records([0, 1])
+    for broken in (records["rows"], records):
+        ids, broken["env_ids"] = broken["env_ids"], broken["env_ids"] - 1
+        with pytest.raises(ExecutionError, match="there are 3 environments"):
+            test.call("insert", records)
+        broken["env_ids"] = ids
+    many = {name: np.repeat(x[:1], 21, 0) for name, x in records["rows"].items()}
+    many["positions"] = np.arange(21)
+    with pytest.raises(ExecutionError, match=r"more than 20 frames of an environment in one batch"):
+        test.call("insert", {**records, "rows": many})
 
 
 @pytest.mark.parametrize(
     ("records", "message"),
     [
-        (Dict(states=IMAGES, terminals=BoolBox()), "equal boxes `states` and `next_states`"),
-        (Dict(states=IMAGES, next_states=IMAGES), "`terminals`"),
-        (Dict(states=Box((4,)), next_states=Box((4,)), terminals=BoolBox()), "prioritized_replay"),
-        (Dict({**dict(RECORDS.items()), "ages": IntBox()}), "keys ages"),
-        (Dict({**dict(RECORDS.items()), "more": Dict(a=IntBox())}), "keys more"),
+        (STACKS, "frames of stacked images. Give a Dict of `rows` with the keys frames, env_ids"),
+        (COLUMNS, "use prioritized_replay for other records"),
+        (Dict(rows=ROWS, env_ids=IntBox(), positions=IntBox()), "`terminals`"),
+        (Dict({"rows": Dict({**ROWS, "ages": IntBox()}), **COLUMNS}), r"ages: IntBox\(k\)"),
+        (Dict({**RECORDS, "ages": IntBox()}), "keys ages"),
+        (Dict({**RECORDS, "next_states": IntBox()}), "keys next_states"),
+        (Dict({**RECORDS, "more": Dict(a=IntBox())}), "keys more"),
     ],
 )
-def test_records_without_stacks_are_refused(records, message):
+def test_records_without_frames_are_refused(records, message):
     with pytest.raises(SpaceError, match=message):
         made(records=records)
+
+
+def test_stacks_of_another_size_are_refused():
+    assert made(frame_stack=3).read("heads").shape == (3,)
+    with pytest.raises(SpaceError, match=r"frame_stack is 4, but .* Give frame_stack 3"):
+        made(frame_stack=4)
 
 
 def test_too_few_frames_are_refused():
@@ -200,7 +243,7 @@ def test_too_few_frames_are_refused():
 
 def test_the_estimate_counts_each_frame_once(monkeypatch):
     monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=10**9))
-    image = Box((84, 84, 4), "uint8")
-    records = Dict(states=image, terminals=BoolBox(), next_states=image)
+    rows = Dict({**ROWS, "frames": Box((84, 84), "uint8"), "ages": IntBox(4)})
+    records = Dict(rows=rows, terminals=BoolBox(), env_ids=IntBox(), positions=IntBox())
     with pytest.raises(BuildError, match=r"1,000,000 records of 7,057 bytes need 7.1 GB"):
         made(capacity=10**6, records=records)

@@ -79,6 +79,10 @@ class Agent:
         """The spaces that the root is built from."""
         raise NotImplementedError
 
+    def record_space(self) -> Space | None:
+        """What its memory stores; None: it has none."""
+        return self.input_spaces().get("records")
+
     def make_adder(self) -> Any:
         """What turns a sampler's steps into batches; see `rlg.execution.adders`."""
         raise NotImplementedError

@@ -9,7 +9,7 @@ import numpy as np
 
 from rlg.api.agents.dqn import DQNAgent
 from rlg.errors import ComponentError
-from rlg.execution.adders import PrioritizedWindows, Steps
+from rlg.execution.adders import Frames, PrioritizedWindows, Steps
 from rlg.execution.types import Action, Batch, Clock, Sample
 from rlg.graph.components.actions import num_choices
 from rlg.graph.components.algorithms.apex import ApexDQN
@@ -89,6 +89,8 @@ class ApexAgent(DQNAgent):
         return Box((*self.action_space.shape, num_choices(self.action_space)))
 
     def make_adder(self) -> Steps:
+        if self._keeps_frames:
+            return Frames(self.n_step, self._frame_stack, self._q_values)
         return PrioritizedWindows(self.n_step, self._q_values)
 
     def input_spaces(self) -> Mapping[str, Any]:
@@ -138,7 +140,11 @@ class ApexAgent(DQNAgent):
         if batch.priorities is None:
             super().insert(batch)
             return
-        self.executor.execute("insert", batch.records, batch.priorities)
+        records = batch.records
+        if self._keeps_frames and first_env:
+            rows = {**records["rows"], "env_ids": records["rows"]["env_ids"] + first_env}
+            records = {**records, "rows": rows, "env_ids": records["env_ids"] + first_env}
+        self.executor.execute("insert", records, batch.priorities)
         self.stored += batch.size
 
     def export(self) -> Iterator[Batch]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from rlg.api.agents.agent import Agent
 from rlg.errors import ComponentError, ExecutionError
-from rlg.execution.adders import Rows, Sequences, Steps, Windows, as_steps
+from rlg.execution.adders import Frames, Sequences, Steps, Windows, as_steps
 from rlg.execution.cadence import Cadence
 from rlg.execution.types import Action, Batch, Clock, LearnResult, Sample
 from rlg.graph import Component
@@ -121,12 +121,11 @@ class DQNAgent(Agent):
         wrong = first_violation(vars(self), limits)
         if wrong is not None:
             raise ComponentError(f"agent dqn: {wrong}.")
-        if self._keeps_frames and (self.n_step > 1 or self.is_recurrent):
-            what = "the network remembers" if self.is_recurrent else f"n_step is {self.n_step}"
+        if self._keeps_frames and self.is_recurrent:
             raise ComponentError(
-                f"agent dqn: {what}, but frame_replay keeps single steps. Use another memory "
-                "(memory=replay_frames, replay or prioritized), or one step and a network without "
-                "memory."
+                "agent dqn: the network remembers, but frame_replay keeps single steps. Use "
+                "another memory (memory=replay_frames, replay or prioritized), or a network "
+                "without memory."
             )
         if self.is_recurrent and self.n_step > 1:
             raise ComponentError(
@@ -134,9 +133,18 @@ class DQNAgent(Agent):
                 "sequences of single steps. Give n_step 1, or another network."
             )
 
+    def _check_stacks(self, expected: int | None) -> None:
+        """The last axis of an image may be its colours: only the environment knows."""
+        if self._frame_stack == 0 or expected not in (None, self._frame_stack):
+            raise ComponentError(
+                f"agent dqn: frame_replay keeps frames of stacked images [.., frame_stack], and "
+                f"frame_stack is {expected}, but the observations are {self.observation_space}. "
+                "Use another memory, or correct memory.frame_stack."
+            )
+
     def make_adder(self) -> Steps:
         if self._keeps_frames:
-            return Rows()
+            return Frames(self.n_step, self._frame_stack)
         if self.is_recurrent:
             return Sequences(self.sequence_length)
         return Windows(self.n_step) if self.n_step > 1 else Steps()
@@ -173,19 +181,13 @@ class DQNAgent(Agent):
         return RecurrentDQN if self.is_recurrent else DQN
 
     def input_spaces(self) -> Mapping[str, Any]:
-        states, actions = self.observation_space, self.action_space
+        if self._keeps_frames:
+            self._check_stacks(self._memory.frame_stack)
         number = FloatBox(ranks="")
-        steps = {
-            "states": states,
-            "actions": actions,
-            "rewards": FloatBox(),
-            "terminals": BoolBox(),
-            "next_states": states,
-            "truncations": BoolBox(),
-        }
         # Built for the batch size that will run: then pictures show the plan that runs.
+        states = self.observation_space
         spaces: dict[str, Any] = {"states": states, "epsilon": number, "n": self.batch_size}
-        spaces |= self._adder.spaces(steps)
+        spaces |= self._adder.spaces(self._step_spaces())
         if self.is_recurrent:
             spaces |= {"hidden": self._network.state_space, "resets": BoolBox()}
         if self._learning_rates is not None:
@@ -194,9 +196,28 @@ class DQNAgent(Agent):
             spaces["beta"] = number
         return spaces
 
+    def record_space(self) -> Space:
+        return self._adder.stored(self._step_spaces())
+
+    def _step_spaces(self) -> dict[str, Space]:
+        return {
+            "states": self.observation_space,
+            "actions": self.action_space,
+            "rewards": FloatBox(),
+            "terminals": BoolBox(),
+            "next_states": self.observation_space,
+            "truncations": BoolBox(),
+        }
+
     @property
     def _keeps_frames(self) -> bool:
         return isinstance(self._memory, FrameReplay)
+
+    @property
+    def _frame_stack(self) -> int:
+        """The frames of a stack, along its last axis; 0: observations are no images."""
+        box = self.observation_space
+        return box.shape[-1] if isinstance(box, Box) and len(box.shape) > 1 else 0
 
     @property
     def _is_prioritized(self) -> bool:

@@ -244,7 +244,7 @@ def memory_bytes(memory: Mapping[str, Any], agent: Agent) -> int | None:
     is its own business.
     """
     size = memory.get("buffer_size")
-    records = agent.input_spaces().get("records")
+    records = agent.record_space()
     if size is None or records is None:
         return None
     try:

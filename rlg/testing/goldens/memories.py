@@ -12,6 +12,16 @@ IMAGES = Box((2, 3, 3), "uint8")
 TRANSITIONS = Dict(
     states=IMAGES, actions=IntBox(4), rewards=NUMBERS, terminals=BoolBox(), next_states=IMAGES
 )
+# Single frames of 7 environments; places are taken modulo what is there.
+ROWS = Dict(
+    frames=Box((2, 3), "uint8"),
+    env_ids=IntBox(7),
+    positions=IntBox(2),
+    before=IntBox(2),
+    ages=IntBox(3),
+).with_ranks("F")
+PLACES = {"env_ids": IntBox(7), "positions": IntBox(2)}
+STEPS_BETWEEN = {"actions": IntBox(4), "rewards": NUMBERS, "terminals": BoolBox(), **PLACES}
 PRIORITIES = {
     "priorities": NUMBERS,
     "td_errors": NUMBERS,
@@ -59,8 +69,11 @@ MEMORIES: list[Golden] = [
     ),
     Golden(
         "frame_replay",
-        {"type": "frame_replay", "buffer_size": 42, "num_envs": 7, "alpha": 0.5},
-        {"records": TRANSITIONS, "env_ids": IntBox(7), **PRIORITIES},
+        {"type": "frame_replay", "buffer_size": 56, "num_envs": 7, "alpha": 0.5},
+        {
+            "records": Dict({"rows": ROWS, **STEPS_BETWEEN, "spans": IntBox(1, 3)}),
+            **PRIORITIES,
+        },
         [
             *[("insert", {}) for _ in range(7)],
             ("sample", {"n": 4}),
@@ -101,6 +114,16 @@ MEMORIES: list[Golden] = [
         "n_step_transitions",
         {"type": "n_step_transitions", "n_step": 2, "gamma": 0.9},
         {"records": Dict({**TRANSITIONS, "truncations": BoolBox()}).with_ranks("TB")},
+    ),
+    Golden(
+        "frame_transitions",
+        {"type": "frame_transitions", "n_step": 1, "gamma": 0.9},
+        {
+            "records": Dict(
+                rows=ROWS,
+                steps=Dict({**STEPS_BETWEEN, "truncations": BoolBox()}).with_ranks("TB"),
+            )
+        },
     ),
     Golden(
         "first_priorities",

@@ -8,6 +8,8 @@ from rlg.errors import ComponentError
 from rlg.graph import Size, Static, Tensor, api, graph_fn
 from rlg.graph.components.algorithms.dqn import DQN
 from rlg.graph.components.memories.first_priorities import FirstPriorities
+from rlg.graph.components.memories.frame_transitions import FrameTransitions
+from rlg.graph.components.memories.frames import FrameReplay
 from rlg.graph.components.memories.prioritized import Prioritized
 from rlg.graph.components.networks.stack import accepted
 from rlg.graph.limits import PositiveFraction, PositiveInt
@@ -20,7 +22,8 @@ class ApexDQN(DQN):
     process calls what: actors `act` and `prepare`, memories `insert`, `sample` and
     `update_priorities`, the learner `update_from` and `sync_target`; in one process `observe` and
     `update` do it all. `act` takes states [B] and epsilon [B]; `prepare` and `observe` take
-    segments of steps, see FirstPriorities; `records` of `insert` are what `prepare` returns.
+    segments of steps, see FirstPriorities (of a
+    FrameReplay: FrameTransitions); `records` of `insert` are what `prepare` returns.
     """
 
     def __init__(
@@ -42,6 +45,8 @@ class ApexDQN(DQN):
             )
 
     def _windows(self, n_step: int) -> Any:
+        if isinstance(self.memory, FrameReplay):
+            return FrameTransitions(n_step, self.loss.gamma, prioritized=True)
         return FirstPriorities(n_step, self.loss.gamma)
 
     @property

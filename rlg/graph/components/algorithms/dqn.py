@@ -8,6 +8,8 @@ from rlg.graph import Component, Size, Static, Tensor, api, graph_fn
 from rlg.graph.components.actions import discrete
 from rlg.graph.components.common.sync import TargetSync
 from rlg.graph.components.initializers import TORCH, recommend
+from rlg.graph.components.memories.frame_transitions import FrameTransitions
+from rlg.graph.components.memories.frames import FrameReplay
 from rlg.graph.components.memories.prioritized import has_priorities
 from rlg.graph.components.memories.transitions import NStepTransitions
 from rlg.graph.components.networks.stack import accepted
@@ -22,7 +24,7 @@ class DQN(Component):
     Dict of states, actions, rewards, terminals (bool) and next_states, all with a batch rank;
     epsilon: one number, or [B]; weights: [B]; beta, learning_rate: one number each, from schedules.
     With `n_step` above 1 `observe` takes segments of steps, see NStepTransitions, and records in
-    the memory have `discounts`.
+    the memory have `discounts`; for a FrameReplay it takes single frames, see FrameTransitions.
     """
 
     def __init__(
@@ -51,6 +53,8 @@ class DQN(Component):
 
     def _windows(self, n_step: int) -> Any:
         """What makes records of segments of steps; None: steps are records."""
+        if isinstance(self.memory, FrameReplay):
+            return FrameTransitions(n_step, self.loss.gamma)
         return NStepTransitions(n_step, self.loss.gamma) if n_step != 1 else None
 
     @property
@@ -100,7 +104,7 @@ class DQN(Component):
             records["terminals"],
             q_next,
             q_next_target,
-            None if self.windows is None else records["discounts"],
+            records["discounts"] if self.n_step > 1 else None,
         )
         loss, _ = self.loss.loss(td_errors, weights)
         norm = self.optimizer.step(loss, self.policy.variables(), learning_rate)

@@ -20,17 +20,27 @@ from rlg.graph.components.memories.priority_tree import PriorityTree
 from rlg.graph.limits import Fraction, PositiveFloat, PositiveInt
 from rlg.graph.spaces import Box, Dict, Space
 
-STACKS = ("states", "next_states")
-ENDS = ("terminals", "truncations")
+ROWS = ("frames", "env_ids", "positions", "before", "ages")
+PLACES = ("env_ids", "positions")
+# Variables of the memory, and what sampled records have beside their columns.
+TAKEN = {"ages", "ends", "frames", "generations", "heads", "held", "max_priority", "tree"}
+TAKEN |= {"states", "next_states"}
 
 
 class FrameReplay(Prioritized):
     """Keeps `buffer_size` single frames of `num_envs` environments: Mnih et al. (2015), appendix.
 
-    records: a Dict of one step of each of B environments: `states` and `next_states` [B, ..., k]
-    (stacks, newest frame last, filled up with zeros after a reset), `terminals` and perhaps
-    `truncations`, and any others; env_ids: int64 [B], all different (default: 0 to B - 1).
-    `next_states` at the end of an episode is its own last stack, not the next episode's first.
+    records: as the adder Frames and FrameTransitions make them. A Dict of `rows`: `frames` [R, ...]
+    of any environments (`env_ids`), in each of them one after the other (`positions` 0, 1, ... in
+    this batch, behind `before` rows of earlier ones), with `ages`: how many frames of the same
+    episode lie before it, k - 1 at most (IntBox(k): so the memory knows how many a stack has);
+    beside it any columns of records [B] with `env_ids` and `positions` (the state's row, counted
+    from the environment's first one). The next state is `spans` rows ahead, IntBox(1, n_step + 1),
+    or one if there are none.
+
+    Batches may get lost or come again: rows that don't follow on those before them are a new
+    beginning, and records that lack a frame are dropped. `frame_stack`: how many frames a state
+    has; None: as many as `ages` say.
     """
 
     def __init__(
@@ -40,75 +50,91 @@ class FrameReplay(Prioritized):
         alpha: Fraction = 0.6,
         beta: Fraction = 0.4,
         epsilon: PositiveFloat = 1e-6,
+        frame_stack: PositiveInt | None = None,
     ) -> None:
         self.buffer_size = buffer_size
         self.num_envs = num_envs
         self.alpha = alpha
         self.beta = beta
         self.epsilon = epsilon
+        self.frame_stack = frame_stack
         self.tree = PriorityTree(buffer_size)
 
     def create_variables(self, *, records: Space) -> None:
-        states = self._check(records)
-        self._space = records
-        self._stack = states.shape[-1]
+        frame, boxes = self._check(records)
         self._length = self.buffer_size // max(self.num_envs, 1)
-        if self.num_envs < 1 or self._length < self._stack + 2:
+        # Each step of a window may be an episode of its own, of two rows.
+        least = self._stack + 2 * self._n_step
+        if self.num_envs < 1 or self._length < least:
             raise ComponentError(
                 f"{self.path}: buffer_size is {self.buffer_size} for {self.num_envs} environments; "
-                f"stacks of {self._stack} need {self._stack + 2} frames for each environment."
+                f"stacks of {self._stack} need {least} frames for each environment."
             )
-        boxes = {name: box for name, box in records.items() if name not in STACKS}  # type: ignore[attr-defined]
-        frame = Box(states.shape[:-1], states.dtype)
-        check_free(self.path, self.buffer_size, bytes_of(Dict(boxes)) + bytes_of(frame))
+        kept = {name: box for name, box in boxes.items() if name not in PLACES}
+        self._space = self._sampled(frame, kept)
+        check_free(self.path, self.buffer_size, bytes_of(Dict(kept)) + bytes_of(frame))
         # The last row is the frame before an episode: zeros.
         shape = (self.buffer_size + 1, *frame.shape)
         self._frames = self.variable("frames", shape, dtype=frame.dtype)
         self._others = {
             name: self.variable(name, (self.buffer_size, *box.shape), dtype=box.dtype)
-            for name, box in boxes.items()
+            for name, box in kept.items()
         }
-        # How many frames of the same episode lie before each, k - 1 at most.
         self._ages = self.variable("ages", (self.buffer_size,), dtype="int64")
+        # Of each environment: where its next frame goes, the number of the row that is expected
+        # there, and how many of the newest rows follow on each other.
         self._heads = self.variable("heads", (self.num_envs,), dtype="int64")
-        self._resets = self.variable("resets", (self.num_envs,), dtype="bool", value=True)
+        self._ends = self.variable("ends", (self.num_envs,), dtype="int64")
+        self._held = self.variable("held", (self.num_envs,), dtype="int64")
         self._create_priorities()
 
-    def _check(self, records: Space) -> Box:
-        boxes = dict(records.items()) if isinstance(records, Dict) else {}
-        found = [boxes.get(name) for name in STACKS]
-        states, ends = found[0], boxes.get("terminals")
-        is_stack = isinstance(states, Box) and len(states.shape) > 1 and states.ranks == "B"
-        if not is_stack or found[1] != states or not isinstance(ends, Box) or ends.kind != "bool":
+    def _check(self, records: Space) -> tuple[Box, dict[str, Box]]:
+        """The space of a frame, and those of records; notes the sizes of stacks and windows."""
+        boxes: dict[str, Any] = dict(records.items()) if isinstance(records, Dict) else {}
+        rows = boxes.pop("rows", None)
+        parts: dict[str, Any] = dict(rows.items()) if isinstance(rows, Dict) else {}
+        stack = parts["ages"].num_categories if {*parts} == {*ROWS} else None
+        if stack is None or any(name not in boxes for name in (*PLACES, "terminals")):
             raise SpaceError(
                 f"{self.path}: `records` is {records}; it keeps frames of stacked images. Give a "
-                "Dict with equal boxes `states` and `next_states` of shape (..., k), and "
-                "`terminals` (BoolBox()); use prioritized_replay for other records."
+                f"Dict of `rows` with the keys {', '.join(ROWS)} (ages: IntBox(k)), `env_ids`, "
+                "`positions` and `terminals`, as the adder Frames does; use prioritized_replay for "
+                "other records."
+            )
+        if self.frame_stack not in (None, stack):
+            raise SpaceError(
+                f"{self.path}: frame_stack is {self.frame_stack}, but `rows/ages` is "
+                f"{parts['ages']}: stacks have {stack} frames. Give frame_stack {stack}."
             )
         flat = [name for name, box in boxes.items() if not isinstance(box, Box) or box.ranks != "B"]
-        taken = {
-            "frames",
-            "ages",
-            "heads",
-            "resets",
-            "tree",
-            "max_priority",
-            "generations",
-        } & boxes.keys()
+        taken = sorted(TAKEN & boxes.keys())
         if flat or taken:
             raise SpaceError(
-                f"{self.path}: `records` has the keys {', '.join([*flat, *sorted(taken)])}, which "
-                "are nested, have no batch rank, or name a variable of the memory."
+                f"{self.path}: `records` has the keys {', '.join([*flat, *taken])}, which are "
+                "nested, have no batch rank, or name a variable of the memory."
             )
-        assert isinstance(states, Box)
-        return states
+        self._stack: int = stack
+        self._n_step: int = boxes["spans"].high if "spans" in boxes else 1
+        return parts["frames"], boxes
+
+    def _sampled(self, frame: Box, kept: dict[str, Box]) -> Dict:
+        """What comes out, with the bounds of what went in."""
+        shape = (*frame.shape, self._stack)
+        low, high = (
+            np.broadcast_to(np.asarray(bound)[..., None], shape) if np.ndim(bound) else bound
+            for bound in (frame.low, frame.high)
+        )
+        stacks = Box(shape, frame.dtype, low, high)
+        columns = {name: box for name, box in kept.items() if name != "spans"}
+        return Dict({**columns, "states": stacks, "next_states": stacks})
 
     @api
-    def insert(self, records: Any, priorities: Any = None, env_ids: Any = None) -> None:
-        """One step of each environment; overwrites the oldest frames."""
-        rows, gone = self.place(records, env_ids)
+    def insert(self, records: Any, priorities: Any = None) -> None:
+        """Overwrites the oldest frames of each environment."""
+        gone = self.write(records)
+        rows, kept = self.place(records)
         leaves = self.newest(rows) if priorities is None else self.raised(priorities)
-        self.tree.set(*self.joined(gone, rows, leaves))
+        self.tree.set(*self.joined(gone, rows, leaves, kept))
 
     @api
     def sample(self, n: Size, beta: Any = None) -> Any:
@@ -132,66 +158,90 @@ class FrameReplay(Prioritized):
         return self.ops.sum(self.ops.cast(leaves > 0.0, "int64"))
 
     @graph_fn
-    def place(self, records: Tensor, env_ids: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Writes a step; the rows of its transitions [B], and those that lost a frame [B, 3]."""
-        ops, length, stack = self.ops, self._length, self._stack
-        n = ops.batch_size(records["states"])
-        envs = ops.arange(n) if env_ids is None else env_ids
+    def write(self, records: Tensor) -> Tensor:
+        """Writes frames and returns the places whose transitions lost one."""
+        ops, length, rows = self.ops, self._length, records["rows"]
+        envs, positions, before = rows["env_ids"], rows["positions"], rows["before"]
+        for ids in (envs, records["env_ids"]):
+            ops.require(
+                ops.all(ops.logical_and(ids >= 0, ids < self.num_envs)),
+                f"{self.path}.insert: there are {self.num_envs} environments, from 0 to "
+                f"{self.num_envs - 1}. Raise num_envs, or give other env_ids.",
+            )
         ops.require(
-            ops.all(ops.logical_and(envs >= 0, envs < self.num_envs)),
-            f"{self.path}.insert: there are {self.num_envs} environments, and one step of each at "
-            "most. Raise num_envs, or insert step by step.",
+            ops.all(positions < length),
+            f"{self.path}.insert: more than {length} frames of an environment in one batch, which "
+            "is all that it has. Raise buffer_size, or insert shorter segments.",
         )
         envs = envs % self.num_envs  # Dry runs are larger.
-        resets = ops.take_rows(self._resets, envs)
+        places = ops.take_rows(self._heads, envs) + positions
+        follows = ops.equal(before, ops.take_rows(self._ends, envs))
+        held = ops.cast(follows, "int64") * ops.take_rows(self._held, envs)
+        here = envs * length + places % length
+        ops.scatter_rows(self._frames, here, rows["frames"])
+        ops.scatter_rows(self._ages, here, rows["ages"])
+        # Of each environment the last row wins.
+        ops.scatter_rows(self._heads, envs, (places + 1) % length)
+        ops.scatter_rows(self._ends, envs, before + positions + 1)
+        ops.scatter_rows(self._held, envs, held + positions + 1)
+        # Stacks from here on are broken; those between are so since earlier frames were written.
+        broken = envs * length + (places + self._stack - 1) % length
+        return ops.concat([here, broken], 0)
+
+    @graph_fn
+    def place(self, records: Tensor) -> tuple[Tensor, Tensor]:
+        """Writes records; their rows [B], and which of them are there with all their frames."""
+        ops, length = self.ops, self._length
+        envs = records["env_ids"] % self.num_envs
         heads = ops.take_rows(self._heads, envs)
-        here = (heads + ops.cast(resets, "int64")) % length
-        following = (here + 1) % length
-        rows, next_rows = envs * length + here, envs * length + following
-        ages = ops.where(resets, 0 * rows, ops.take_rows(self._ages, envs * length + heads))
-        # In the middle of episodes a state's frame came as the last step's next one.
-        ops.cond(
-            ops.any(resets),
-            lambda: ops.scatter_rows(self._frames, rows, records["states"][..., -1]),
-            lambda: None,
-        )
-        ops.scatter_rows(self._frames, next_rows, records["next_states"][..., -1])
-        ops.scatter_rows(self._ages, rows, ages)
-        ops.scatter_rows(self._ages, next_rows, ops.minimum(ages + 1, 0 * ages + (stack - 1)))
+        back = ops.take_rows(self._ends, envs) - records["positions"]  # 1: the newest row
+        here = envs * length + (heads - back) % length
+        needed = back + ops.take_rows(self._ages, here)
+        kept = ops.logical_and(needed <= ops.take_rows(self._held, envs), needed <= length)
+        # The newest row is no state of a transition yet: what is dropped does no harm there.
+        rows = ops.where(kept, here, envs * length + (heads - 1) % length)
         for name, column in self._others.items():
             ops.scatter_rows(column, rows, records[name])
         self._renew(rows)
-        ended = records["terminals"]
-        if "truncations" in self._others:
-            ended = ops.logical_or(ended, records["truncations"])
-        ops.scatter_rows(self._resets, envs, ended)
-        ops.scatter_rows(self._heads, envs, following)
-        # A step takes one place, a first step two: the stacks that began there are broken.
-        gone = [envs * length + (following + ahead) % length for ahead in (0, stack - 2, stack - 1)]
-        return rows, ops.stack(gone, -1)
+        return rows, kept
 
     @graph_fn
-    def joined(self, gone: Tensor, rows: Tensor, leaves: Tensor) -> tuple[Tensor, Tensor]:
+    def joined(
+        self, gone: Tensor, rows: Tensor, leaves: Tensor, kept: Tensor
+    ) -> tuple[Tensor, Tensor]:
         """Rows to set, first those to clear, with their leaves."""
         ops = self.ops
-        lost = ops.reshape(gone, (-1,))
-        zeros = 0.0 * ops.cast(lost, "float64")
-        return ops.concat([lost, rows], 0), ops.concat([zeros, ops.cast(leaves, "float64")], 0)
+        zeros = 0.0 * ops.cast(gone, "float64")
+        values = ops.cast(kept, "float64") * ops.cast(leaves, "float64")
+        return ops.concat([gone, rows], 0), ops.concat([zeros, values], 0)
 
     @graph_fn(bounds=weighted_spaces)
     def read(
         self, rows: Tensor, priorities: Tensor, least: Tensor, beta: Tensor | None = None
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Records, keys and weights."""
-        ops, stack, length = self.ops, self._stack, self._length
-        steps = ops.constant(np.arange(1 - stack, 2), "int64")  # [k + 1]
+        ops, stack = self.ops, self._stack
+        records = {name: ops.take_rows(column, rows) for name, column in self._others.items()}
+        if self._n_step == 1:
+            # Both stacks are views of k + 1 frames.
+            images = ops.take_rows(self._frames, self._places(rows, 1 - stack, 2))
+            before, after = images[:, :-1], images[:, 1:]
+        else:
+            ahead = rows % self._length + records.pop("spans")
+            following = rows // self._length * self._length + ahead % self._length
+            both = [self._places(row, 1 - stack, 1) for row in (rows, following)]
+            images = ops.take_rows(self._frames, ops.concat(both, 1))  # [n, 2k, ...]
+            before, after = images[:, :stack], images[:, stack:]
+        axes = (0, *range(2, len(ops.shape_of(images))), 1)
+        records["states"] = ops.transpose(before, axes)
+        records["next_states"] = ops.transpose(after, axes)
+        return records, self._keys(rows), self._weights(priorities, least, beta)
+
+    def _places(self, rows: Tensor, first: int, end: int) -> Tensor:
+        """The places of frames around rows, [n, end - first]; before an episode the zeros."""
+        ops, length = self.ops, self._length
+        steps = ops.constant(np.arange(first, end), "int64")
         envs, places = ops.expand_dims(rows // length, -1), ops.expand_dims(rows % length, -1)
         ages = ops.expand_dims(ops.take_rows(self._ages, rows), -1)
-        frames = envs * length + (places + steps) % length  # [n, k + 1]
-        frames = ops.where(steps >= -ages, frames, 0 * frames + self.buffer_size)
-        images = ops.take_rows(self._frames, frames)  # [n, k + 1, ...]: both stacks are views.
-        axes = (0, *range(2, len(ops.shape_of(images))), 1)
-        records = {name: ops.take_rows(column, rows) for name, column in self._others.items()}
-        records["states"] = ops.transpose(images[:, :-1], axes)
-        records["next_states"] = ops.transpose(images[:, 1:], axes)
-        return records, self._keys(rows), self._weights(priorities, least, beta)
+        frames = envs * length + (places + steps) % length
+        return ops.where(steps >= -ages, frames, 0 * frames + self.buffer_size)
