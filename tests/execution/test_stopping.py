@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import fields
 
 import numpy as np
@@ -15,7 +16,7 @@ from rlg.execution.loops.batches import BatchLoop
 from rlg.execution.loops.replay import ReplayLoop
 from rlg.execution.sampling import SteppingSampler
 from rlg.execution.trainers import BatchTrainer, FusedTrainer
-from rlg.execution.types import Clock, Weights
+from rlg.execution.types import Clock, Weights, segment_to_tree
 from rlg.graph.spaces import FloatBox
 from tests.execution.parts import Counting, Noting, Numbered, numbers
 
@@ -148,6 +149,26 @@ def test_a_task_that_is_stopped_while_the_learner_learns_is_part_of_the_state():
     for mine, theirs in zip([segment, *rounds(other, 2, 1)], expected, strict=True):
         assert_equal(mine, theirs)
     other.close()
+
+
+def test_a_thread_that_is_closed_does_not_sample_to_the_end_of_its_task():
+    """As after an error of the learner."""
+    whole = sampler(steps=5000)
+    whole.start()
+    pool = ThreadPool(sampler(steps=5000))
+    pool.set_state({**whole.get_state(), "ahead": segment_to_tree(whole.collect(Clock()))})
+    step, calls = pool.sampler.env.step, []
+
+    def slow(actions):
+        time.sleep(0.01)
+        calls.append(actions)
+        return step(actions)
+
+    pool.sampler.env.step = slow
+    pool.ready(Clock())  # The next task begins.
+    pool.close()
+    assert len(calls) < 1000
+    assert pool.sampler.env.closed
 
 
 def test_half_a_task_without_a_thread_goes_on_with_one_and_the_learners_weights():

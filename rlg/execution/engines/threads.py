@@ -31,6 +31,7 @@ class ThreadPool:
         self._weights: Weights | None = None  # for the next task
         self._acting: Weights | None = None  # of the task under way
         self._is_half = False  # the last task was stopped on the way
+        self._is_closing = False
 
     def start(self) -> None:
         self.sampler.start()
@@ -58,7 +59,7 @@ class ThreadPool:
     def _sample(self, clock: Clock, weights: Weights | None, stop: Stop) -> Segment | None:
         if weights is not None:
             self.sampler.set_weights(weights)
-        return self.sampler.collect(clock, stop)
+        return self.sampler.collect(clock, lambda: self._is_closing or stop())
 
     def _result(self) -> Segment | None:
         """Of the task under way; None if it was stopped."""
@@ -95,8 +96,9 @@ class ThreadPool:
             self.sampler.set_weights(self._acting)
 
     def close(self) -> None:
+        self._is_closing = True
         try:
-            # The environments are the thread's until its round is done.
+            # The environments are the thread's until it has seen that.
             self._thread.shutdown(wait=True)
         finally:
             self.sampler.close()
