@@ -427,6 +427,25 @@ def test_observations_are_standardized_by_all_batches_before(backend):
     np.testing.assert_allclose(test.call("value", states), expected, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.parametrize("cls", [A2C, RecurrentA2C, RecurrentPPO])
+def test_every_update_counts_the_observations_of_its_batch(cls):
+    recurrent = cls is not A2C
+    size = {"n_steps": T, "n_epochs": 1, "batch_size": T * B} if cls is RecurrentPPO else {}
+    root = cls(LSTM if recurrent else SHARED, CHOICE, normalize_observations=True, **size)
+    test = built(root, "torch")
+    words = {"learning_rate": np.float32(0.0)}
+    words |= {"clip_range": np.float32(0.2)} if cls is RecurrentPPO else {}
+    seen = []
+    for seed in range(2):
+        batch, *more = segment(test, seed, hidden=HIDDEN.sample(1, B) if recurrent else None)
+        test.call("update", batch, *more, **words)
+        seen.append(batch["states"].reshape(-1, 3))
+    everything = np.concatenate(seen).astype("float64")
+    assert test.read("observations/count") == 2 * T * B
+    np.testing.assert_allclose(test.read("observations/mean"), everything.mean(0), rtol=1e-5)
+    np.testing.assert_allclose(test.read("observations/variance"), everything.var(0), rtol=1e-5)
+
+
 @pytest.mark.parametrize("ranks", ["TB", "BT"])
 def test_rewards_are_scaled_as_vecnormalize_does(ranks, backend):
     scaling = ReturnScaling(0.9, num_envs=B)
