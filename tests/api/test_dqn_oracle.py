@@ -320,3 +320,8 @@ def test_a_sequence_knows_the_value_of_an_end_that_a_time_limit_met_too():
     cut = {**experience(4, 1), "terminals": ends & False, "truncations": ends}
     (batch,) = agent.make_adder().batches(cut)
     np.testing.assert_array_equal(batch.records["masks"], [[1, 0, 1, 1]])
+    # Behind the last step the state that it led to is kept: its value is known.
+    last = {**cut, "truncations": ends[[0, 2, 3, 1]]}
+    (batch,) = agent.make_adder().batches(last)
+    np.testing.assert_array_equal(batch.records["masks"], [[1, 1, 1, 1]])
+    np.testing.assert_array_equal(batch.records["states"][0, -1], last["next_states"][-1, 0])
