@@ -16,12 +16,12 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
 from rlg.api.composing.command_line import CommandLine
-from rlg.api.composing.compose import command_of, resolved, task_overrides
+from rlg.api.composing.compose import command_of, resolved
 from rlg.api.composing.errors import explained
 from rlg.api.folders import note_failure
 from rlg.api.phases import INTERRUPTED
 from rlg.api.run import OnStart, Outcome, Start, resume, train
-from rlg.api.sweeps.plan import swept_values
+from rlg.api.sweeps.plan import job_of
 from rlg.api.sweeps.stopping import NamedLines, worker_of
 from rlg.backends.threads import share_threads
 from rlg.display.readable import short
@@ -78,10 +78,7 @@ class Jobs:
     def _run(self, config: DictConfig) -> float | None:
         hydra = HydraConfig.get()
         folder, sweep = Path(hydra.runtime.output_dir), Path(hydra.sweep.dir)
-        overrides = tuple(task_overrides(HydraConfig.instance().cfg))  # type: ignore[arg-type]
-        values = swept_values(hydra, self.line, overrides)
-        subdir = os.path.relpath(folder, sweep.resolve())
-        job = Job(int(hydra.job.num), subdir, values, overrides)
+        job = job_of(self.line)
         try:
             with explained(self.line):
                 content = resolved(config)

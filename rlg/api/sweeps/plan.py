@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -48,15 +49,18 @@ def write_plan(hydra: Hydra, config: DictConfig, folder: Path, line: CommandLine
     plan.write(folder)
 
 
-def swept_values(hydra: Any, line: CommandLine, overrides: Sequence[str]) -> tuple[str, ...]:
-    """Those of a job's overrides that the sweep chose."""
+def job_of(line: CommandLine) -> Job:
+    """The job that Hydra has composed last, without its hash."""
+    hydra: Any = HydraConfig.get()
     params = OmegaConf.select(hydra, "sweeper.params") or {}
     parsed = OverridesParser.create().parse_overrides(canonical(line.overrides))
     swept = {override.key_or_group for override in parsed if override.is_sweep_override()}
     swept |= {str(key) for key in params}
+    overrides = tuple(task_overrides(HydraConfig.instance().cfg))  # type: ignore[arg-type]
     # The loader adds a plus to keys that no file lists.
     words = [word.lstrip("+") for word in overrides]
-    return tuple(word for word in words if word.partition("=")[0] in swept)
+    values = tuple(word for word in words if word.partition("=")[0] in swept)
+    return Job(int(hydra.job.num), str(hydra.sweep.subdir), values, overrides)
 
 
 def _jobs(hydra: Hydra, config: DictConfig, folder: Path, line: CommandLine) -> Iterator[Job]:
@@ -72,9 +76,7 @@ def _jobs(hydra: Hydra, config: DictConfig, folder: Path, line: CommandLine) -> 
             with open_dict(composed):
                 composed.hydra.job.id = composed.hydra.job.num = number
             HydraConfig.instance().set_config(composed)
-            values = swept_values(config.hydra, line, overrides)
-            subdir = str(composed.hydra.sweep.subdir)
-            yield Job(number, subdir, values, tuple(overrides), _digest(composed, folder))
+            yield replace(job_of(line), hash=_digest(composed, folder))
     except (HydraException, OmegaConfBaseException):
         return
     finally:
