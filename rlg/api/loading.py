@@ -7,7 +7,7 @@ from typing import Any
 
 from rlg.api.agents.agent import Agent
 from rlg.api.agents.factory import agent_of, build_options
-from rlg.envs import make_env
+from rlg.api.config.environments import spaces_of
 from rlg.errors import CheckpointError
 from rlg.tracking.checkpoints.store import CheckpointStore
 from rlg.tracking.folder import RunFolder
@@ -25,14 +25,11 @@ def load_agent(
             f"{folder.path}: no best model was kept; that takes an evaluation and checkpoint.best. "
             "Leave --checkpoint out for the newest one."
         )
-    env = config["env"]
-    with make_env(**{**env, "num_envs": 1}) as example:
-        spaces = example.observation_space, example.action_space
     memory = {"memory": SMALL} if "memory" in config else {}
-    agent = agent_of({**config, **memory}, *spaces)
+    agent = agent_of({**config, **memory}, *spaces_of(config["env"]))
     agent.build(build_options(config), roles=["actor"])
     model = store.load(step, fallback=step is None, sections=["model"]).tree["model"]
     # An actor has a part of the model only; what it has must be in the checkpoint.
     known = agent.executor.kinds()
     agent.set_model({path: value for path, value in model.items() if path in known})
-    return agent, env
+    return agent, config["env"]

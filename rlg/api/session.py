@@ -26,9 +26,8 @@ from rlg.execution.roles import Evaluator
 from rlg.execution.types import Iteration
 from rlg.graph.core.component.randomness import key_of
 from rlg.tracking.checkpoints.store import CheckpointStore
-from rlg.tracking.episodes import EpisodeStats
 from rlg.tracking.folder import RunFolder
-from rlg.tracking.metrics import MetricsLog, is_better
+from rlg.tracking.metrics import EpisodeStats, MetricsLog, is_better
 
 
 class _EvaluationStopped(Exception):  # noqa: N818 it is no error

@@ -9,9 +9,8 @@ left must be readable and resumable.
 from rlg.errors import TrackingError
 from rlg.tracking.checkpoints.store import Checkpoint, CheckpointStore
 from rlg.tracking.checkpoints.tree import digest
-from rlg.tracking.episodes import EpisodeStats
 from rlg.tracking.folder import RunFolder, Status
-from rlg.tracking.metrics import MetricsLog, read_metrics
+from rlg.tracking.metrics import EpisodeStats, MetricsLog, read_metrics
 
 __all__ = [
     "Checkpoint",

@@ -14,6 +14,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
+from subprocess import DEVNULL
 from typing import Any
 
 from rlg import __version__
@@ -67,20 +68,12 @@ def git_state(folder: Path) -> dict[str, Any] | None:
 
 
 def _git(folder: Path, *words: str) -> str:
-    environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}
+    command = ["git", "--no-optional-locks", *words]
     try:
-        run = subprocess.run(
-            ["git", *words],
-            cwd=folder,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=10,
-            check=True,
-        )
+        found = subprocess.check_output(command, cwd=folder, stderr=DEVNULL, text=True, timeout=10)
     except (OSError, subprocess.SubprocessError):
         return ""
-    return run.stdout.strip()
+    return found.strip()
 
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Metrics: one JSON line per call, the same as a CSV table, and TensorBoard scalars.
+"""Metrics: means of episodes; one JSON line per call, the same as a table, TensorBoard scalars.
 
 `metrics.jsonl` is the truth: lines are only appended, and what a kill tore is dropped at the next
 start. Values under `time/` depend on the clock, all others repeat bit by bit.
@@ -10,17 +10,66 @@ import csv
 import io
 import json
 import math
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from rlg.errors import TrackingError
 from rlg.tracking.files import numbers, sync, to_json, write_atomically
 from rlg.tracking.tensorboard import TensorBoardWriter
 
 Row = dict[str, Any]
+
+
+class EpisodeStats:
+    """Returns and lengths of the newest episodes of all environments, as they ended."""
+
+    def __init__(self, window: int = 100) -> None:
+        if window < 1:
+            raise TrackingError(f"EpisodeStats has window={window}; must be at least 1.")
+        self.window = window
+        self.episodes = 0  # ended so far, also outside of the window
+        self._returns: deque[float] = deque(maxlen=window)
+        self._lengths: deque[int] = deque(maxlen=window)
+
+    def add(self, returns: ArrayLike, lengths: ArrayLike) -> None:
+        """Takes the episodes that just ended: one number each, or vectors of equal length."""
+        rewards = np.asarray(returns, np.float64).reshape(-1).tolist()
+        steps = np.asarray(lengths, np.int64).reshape(-1).tolist()
+        if len(rewards) != len(steps):
+            raise TrackingError(
+                f"EpisodeStats got {len(rewards)} returns and {len(steps)} lengths; pass one of "
+                "each per episode."
+            )
+        self._returns.extend(rewards)
+        self._lengths.extend(steps)
+        self.episodes += len(rewards)
+
+    def means(self) -> dict[str, float]:
+        """Ready to be logged; empty before the first episode has ended."""
+        if not self._returns:
+            return {}
+        return {
+            "rollout/ep_rew_mean": sum(self._returns) / len(self._returns),
+            "rollout/ep_len_mean": sum(self._lengths) / len(self._lengths),
+        }
+
+    def state(self) -> dict[str, Any]:
+        """Plain JSON values for `restore`, which continues exactly."""
+        return {
+            "episodes": self.episodes,
+            "returns": list(self._returns),
+            "lengths": list(self._lengths),
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self._returns = deque(state["returns"], maxlen=self.window)
+        self._lengths = deque(state["lengths"], maxlen=self.window)
+        self.episodes = state["episodes"]
 
 
 class MetricsLog:

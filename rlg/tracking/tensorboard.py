@@ -47,12 +47,10 @@ class TensorBoardWriter:
             self._add(purge_step, session_log=start)
 
     def scalars(self, step: int, values: Mapping[str, float]) -> None:
-        value = self._summaries.Summary.Value
-        self._add_values(step, [value(tag=tag, simple_value=x) for tag, x in values.items()])
+        self._add_values(step, [{"tag": tag, "simple_value": x} for tag, x in values.items()])
 
     def histogram(self, step: int, tag: str, values: ArrayLike) -> None:
-        histo = self._summaries.HistogramProto(**summarize(values))
-        self._add_values(step, [self._summaries.Summary.Value(tag=tag, histo=histo)])
+        self._add_values(step, [{"tag": tag, "histo": summarize(values)}])
 
     def text(self, step: int, tag: str, text: str) -> None:
         """Shown as Markdown: indent by four columns what shall keep its form."""
@@ -76,19 +74,19 @@ class TensorBoardWriter:
 
     def graph(self, nodes: Iterable[GraphNode]) -> None:
         """The component graph, for the page "Graphs"."""
-        from tensorboard.compat.proto import attr_value_pb2, graph_pb2, tensor_shape_pb2
+        from tensorboard.compat.proto.graph_pb2 import GraphDef
 
-        value, shapes = attr_value_pb2.AttrValue, tensor_shape_pb2.TensorShapeProto
-        definition = graph_pb2.GraphDef()
+        definition = GraphDef()
         for node in nodes:
             made = definition.node.add(name=node.name, op=node.op, device=node.device)
             made.input.extend(node.inputs)
             for key, text in node.attributes.items():
-                made.attr[key].CopyFrom(value(s=text.encode()))
+                made.attr[key].s = text.encode()
             if node.shape is not None:
                 # The key that the page reads the shapes on edges from.
-                shape = shapes(dim=[shapes.Dim(size=size) for size in node.shape])
-                made.attr["_output_shapes"].CopyFrom(value(list=value.ListValue(shape=[shape])))
+                shape = made.attr["_output_shapes"].list.shape.add()
+                for size in node.shape:
+                    shape.dim.add(size=size)
         self.graph_def(definition.SerializeToString())
 
     def graph_def(self, definition: bytes) -> None:

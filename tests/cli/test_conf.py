@@ -151,3 +151,10 @@ def test_the_users_folder_is_searched_first(rlg, folder):
     assert "num_envs: 8\n" in rlg("train", "--cfg", "job").out
     wrong = rlg("train", "--config-dir", "mine", "env=my_emv")
     assert "Did you mean 'my_env'?" in wrong.err
+
+
+@pytest.mark.parametrize("word", ["env.max_episode_steps=9", "env={max_episode_steps:9}"])
+def test_a_key_that_no_file_lists_needs_no_plus_and_is_noted_as_it_was_typed(folder, word):
+    with compose.new_run(CommandLine([word, "hydra.run.dir=run"])) as run:
+        assert run.config["env"] == {"name": "cartpole", "num_envs": 8, "max_episode_steps": 9}
+        assert run.command == ["rlg", "train", word]

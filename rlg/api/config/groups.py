@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from glob import glob
 from importlib.resources import files
 from pathlib import Path
 
@@ -12,8 +13,8 @@ def groups(folder: Path | None = None) -> dict[str, list[str]]:
     """Options by group, those of the user's folder included; nested options as in `atari/pong`."""
     found: dict[str, set[str]] = {}
     for root in filter(None, (_packaged(), folder)):
-        for file in root.glob("[!_.]*/**/*.yaml"):
-            group, _, option = file.relative_to(root).with_suffix("").as_posix().partition("/")
+        for file in glob("[!_.]*/**/*.yaml", root_dir=root, recursive=True):  # noqa: PTH207 - follows links
+            group, _, option = file.removesuffix(".yaml").partition("/")
             found.setdefault(group, set()).add(option)
     return {name: sorted(options) for name, options in sorted(found.items())}
 

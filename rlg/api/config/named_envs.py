@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from importlib.resources import files
 
 from hydra.core.object_type import ObjectType
 from hydra.plugins.config_source import ConfigResult, ConfigSource
 from omegaconf import DictConfig, OmegaConf
 
+from rlg.api.config.groups import option_file
 from rlg.envs.registry import SHORT_NAMES, atari_games, env_names
 
 NUM_ENVS = 8
@@ -33,7 +33,7 @@ def section_for(name: str) -> DictConfig:
     is_id = name.startswith("ALE/")
     if not is_id and name not in atari_games():
         return OmegaConf.create({"name": name, "num_envs": NUM_ENVS})
-    section = DictConfig(OmegaConf.create(_text("env/breakout")))
+    section = DictConfig(OmegaConf.create(option_file("env", "breakout").read_text("utf-8")))
     section.name = name
     if is_id:
         section.repeat_action_probability = STICKY
@@ -47,7 +47,7 @@ def tuned_for(option: str) -> str | None:
     for name, known in _shared().items():
         if rest == name or rest.startswith(f"{name}_"):
             found = f"{part}{slash}{agent}_{known}{rest.removeprefix(name)}"
-            return found if (files("rlg.conf") / f"tuned/{found}.yaml").is_file() else None
+            return found if option_file("tuned", found).is_file() else None
     return None
 
 
@@ -57,10 +57,6 @@ def _shared() -> dict[str, str]:
     games = atari_games()
     found = {name: "atari" for pair in games.items() for name in pair}
     return found | {env_id: name for name, env_id in SHORT_NAMES.items()}
-
-
-def _text(path: str) -> str:
-    return (files("rlg.conf") / f"{path}.yaml").read_text("utf-8")
 
 
 class NamedEnvs(ConfigSource):
@@ -82,7 +78,7 @@ class NamedEnvs(ConfigSource):
     def load_config(self, config_path: str) -> ConfigResult:
         group, _, option = config_path.partition("/")
         if group == "tuned":
-            text = _text(f"tuned/{tuned_for(option)}")
+            text = option_file("tuned", str(tuned_for(option))).read_text("utf-8")
             config, header = OmegaConf.create(text), self._get_header_dict(text)
         else:
             config, header = section_for(option), {"package": None}

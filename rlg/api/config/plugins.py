@@ -8,6 +8,7 @@ from importlib import import_module
 from pathlib import Path
 
 from rlg.errors import SpecError
+from rlg.tracking.folder import error_line
 
 
 def load_plugins(names: Iterable[str]) -> None:
@@ -19,8 +20,7 @@ def load_plugins(names: Iterable[str]) -> None:
         try:
             import_module(name)
         except Exception as error:
-            line = " ".join(str(error).split())
             raise SpecError(
-                f"plugins: importing {name!r} raised {type(error).__name__}: {line}. Install it, "
-                "or start rlg in the folder that holds it."
+                f"plugins: importing {name!r} raised {error_line(error)}. Install it, or start rlg "
+                "in the folder that holds it."
             ) from error

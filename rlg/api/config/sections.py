@@ -1,17 +1,22 @@
-"""The sections that describe a run rather than a component, with their defaults.
-
-The options of backends are written down here once more: their signatures could only be read after a
-framework was loaded, and a mistyped number should not take seconds to be refused.
-"""
+"""The sections that describe a run rather than a component, with their defaults."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from rlg.api.config.signatures import TYPE, Arguments, arguments_of, blaming, checked, mapping
+from rlg.api.config.signatures import (
+    TYPE,
+    Argument,
+    Arguments,
+    arguments_of,
+    blaming,
+    checked,
+    mapping,
+)
+from rlg.backends.executor import GraphExecutor
 from rlg.errors import SpecError
 from rlg.execution.engines import ENGINES
 from rlg.execution.engines.settings import LocalSettings
@@ -87,50 +92,33 @@ SECTIONS: dict[str, type] = {
 
 def check_section(name: str, given: Any) -> dict[str, Any]:
     """The section, converted and complete."""
-    cls = section_class(name, given)
-    arguments = arguments_of(cls)
+    arguments = arguments_of(section_class(name, given))
     first = next(iter(arguments))
     section = mapping(given, name, f"{name}.{first}={arguments[first].default}")
-    return asdict(cls(**checked(section, arguments, name, name)))
+    return checked(section, arguments, name, name)
 
 
-def section_class(section: str, given: Any) -> type:
-    """What a section is made into; engines have settings of their own."""
-    if section != "executor":
-        return SECTIONS[section]
-    name = given.get("type", "local") if isinstance(given, Mapping) else "local"
-    if not isinstance(name, str):
+def section_class(name: str, given: Any) -> type:
+    """What has the section's keys; engines have settings of their own."""
+    if name != "executor":
+        return SECTIONS[name]
+    engine = given.get("type", "local") if isinstance(given, Mapping) else "local"
+    if not isinstance(engine, str):
         return LocalSettings  # which says what is wrong
-    if name not in ENGINES:
-        raise SpecError(f"executor.type: {unknown('engine', name, ENGINES)}")
-    return ENGINES[name].settings
+    if engine not in ENGINES:
+        raise SpecError(f"executor.type: {unknown('engine', engine, ENGINES)}")
+    return ENGINES[engine].settings
 
 
 # -- backends --------------------------------------------------------------------------------------
-@dataclass(frozen=True, slots=True)
-class _Common:
-    device: str | None = None
-    devices: Mapping[str, Any] | None = None
-    threads: PositiveInt | None = None
-    define_by_run: bool = False
-    summaries: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class TorchOptions(_Common):
-    """What `TorchExecutor` takes."""
-
-    compile: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class TFOptions(_Common):
-    """What `TFExecutor` takes, but for the mode: that is in the type."""
-
-    deterministic: bool = False
-
-
-EXECUTORS: dict[str, type] = {"torch": TorchOptions, "tf": TFOptions, "tf-graph": TFOptions}
+# What single backends take besides: their classes could only be read after a framework was loaded,
+# and a mistyped number should not take seconds to be refused. TensorFlow's mode is in the type.
+_TF: Arguments = {"deterministic": Argument(bool, False)}
+EXECUTORS: dict[str, Arguments] = {
+    "torch": {"compile": Argument(bool, False)},
+    "tf": _TF,
+    "tf-graph": _TF,
+}
 
 
 def check_backend(section: Mapping[str, Any]) -> dict[str, Any]:
@@ -154,7 +142,8 @@ def check_backend(section: Mapping[str, Any]) -> dict[str, Any]:
 
 def backend_arguments(name: str) -> Arguments:
     """The keys of a backend's executor."""
-    return arguments_of(EXECUTORS[name])
+    common = arguments_of(GraphExecutor, without=("seed", "role"))
+    return {**common, "threads": Argument(PositiveInt | None, None), **EXECUTORS[name]}
 
 
 def check_devices(section: Mapping[str, Any]) -> None:
