@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from typing import Any
 
 from hydra.errors import HydraException, MissingConfigException, OverrideParseException
-from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
@@ -23,6 +22,9 @@ from rlg.api.config.named_envs import is_env_name
 from rlg.envs.registry import env_names
 from rlg.errors import RLGError, SpecError, TrackingError
 from rlg.spelling import did_you_mean, nearest, nearest_path, paths, suggestion
+
+# From the match of a message, what the files say, and the command line.
+_Answer = Callable[[re.Match[str], Mapping[str, Any], CommandLine], str]
 
 
 @contextmanager
@@ -102,17 +104,14 @@ def option_line(group: str, option: str, options: Sequence[str]) -> str:
     )
 
 
-def _is_option(group: str, value: str, known: Mapping[str, Sequence[str]]) -> bool:
-    return value in known[group] or (group == "env" and is_env_name(value))
-
-
 def _no_option(words: CommandLine) -> str | None:
     """The first word that chooses what its group doesn't have."""
     known = groups(words.config_dir)
     for key, value in _pairs(words):
         if not key:
             return f"={value}: it has no key. Write for example seed={value}."
-        if key in known and not _is_option(key, value, known) and not set(value) & set(",[]{}$"):
+        is_option = value in known.get(key, ()) or (key == "env" and is_env_name(value))
+        if key in known and not is_option and not set(value) & set(",[]{}$"):
             return option_line(key, value, known[key])
     return None
 
@@ -134,7 +133,7 @@ def _unreadable(error: OverrideParseException, words: CommandLine) -> str:
     return f"{word!r} is not of the form key=value.{hint} Write for example env=cartpole seed=3."
 
 
-def _unknown_key(found: re.Match[str], config: DictConfig, words: CommandLine) -> str:
+def _unknown_key(found: re.Match[str], config: Mapping[str, Any], words: CommandLine) -> str:
     from rlg.api.config.validate import known_keys
 
     key = found.group(1)
@@ -149,13 +148,12 @@ def _unknown_key(found: re.Match[str], config: DictConfig, words: CommandLine) -
             f"{key}: training doesn't choose from this group; it is for rlg test-component. Groups "
             f"of training: {', '.join(used)}."
         )
-    section = key.rpartition(".")[0]
-    content = OmegaConf.select(config, section) if section else config
-    if section and not isinstance(content, DictConfig):
-        return _no_section(key, config, used)
-    plain: Any = OmegaConf.to_container(content, resolve=False)
-    known = known_keys(section, plain)
-    others = [*paths(config), *(f"{section}.{name}" if section else name for name in known)]
+    section, listed = key.rpartition(".")[0], paths(config)
+    content = listed.get(section) if section else config
+    if not isinstance(content, Mapping):
+        return _no_section(key, listed, used)
+    known = known_keys(section, content)
+    others = [*listed, *(f"{section}.{name}" if section else name for name in known)]
     names = ", ".join(known or map(str, content))
     return (
         f"{key}: there is no such key.{did_you_mean(nearest_path(key, others))} "
@@ -163,11 +161,11 @@ def _unknown_key(found: re.Match[str], config: DictConfig, words: CommandLine) -
     )
 
 
-def _no_section(path: str, config: DictConfig, used: Sequence[str]) -> str:
+def _no_section(path: str, listed: Mapping[str, Any], used: Sequence[str]) -> str:
     section, _, last = path.rpartition(".")
-    if OmegaConf.select(config, section) is not None:
+    if listed.get(section) is not None:
         return f"{path}: {section} is one value, not a section. Write {section}=..."
-    found = [*paths(config), *(f"{name}.{last}" for name in used)]
+    found = [*listed, *(f"{name}.{last}" for name in used)]
     return (
         f"{path}: there is no section {section!r}.{did_you_mean(nearest_path(path, found))} "
         f"Sections: {', '.join(used)}."
@@ -186,27 +184,27 @@ def _misplaced(key: str, group: str) -> str:
     )
 
 
-def _absent(found: re.Match[str], config: DictConfig, words: CommandLine) -> str:
+def _absent(found: re.Match[str], config: Mapping[str, Any], words: CommandLine) -> str:
     path = found.group(1)
     meant = nearest_path(path, paths(config))
     return f"~{path}: there is no such key to remove.{did_you_mean(meant)}"
 
 
-def _unchosen(found: re.Match[str], config: DictConfig, words: CommandLine) -> str:
+def _unchosen(found: re.Match[str], config: Mapping[str, Any], words: CommandLine) -> str:
     """What is tuned goes by the choices of groups: one of them was removed."""
     keys = found.group(2).split(", ")
     name = next(key for key in re.findall(r"{(\w+)}", found.group(1)) if key not in keys)
     return f"{name}: the section is missing. Choose an option of its group: {name}=..."
 
 
+_SEVERAL = (
+    "{0}={1}: these are several values. Add -m to run all of them, or write {0}=[{1}] for a list."
+)
 # What Hydra says -> what to say: with the parts of it that are in brackets, or by a function.
-_PATTERNS: tuple[tuple[str, str | Callable[[re.Match[str], DictConfig, CommandLine], str]], ...] = (
+_PATTERNS: tuple[tuple[str, str | _Answer], ...] = (
     (r"resolving interpolation '([^']+)', possible interpolation keys: (.*)", _unchosen),
     (r"Could not override '([^']+)'", _unknown_key),
-    (
-        r"Ambiguous value for argument '([^'=]+)=([^']+)'",
-        "{0}={1}: these are several values. Add -m to run all of them, or {0}=[{1}] for a list.",
-    ),
+    (r"Ambiguous value for argument '([^'=]+)=([^']+)'", _SEVERAL),
     (
         r"(?:Multiple values for |An item is already at ')([^'\s]+[^'\s.])",
         "{0}: it is in the configuration already. Leave out the +.",
@@ -217,13 +215,12 @@ _PATTERNS: tuple[tuple[str, str | Callable[[re.Match[str], DictConfig, CommandLi
 
 
 def _by_message(error: Exception, words: CommandLine) -> str:
-    config = getattr(error, COMPOSED, OmegaConf.create({}))
     for pattern, answer in _PATTERNS:
         found = re.search(pattern, str(error))
         if found is not None and isinstance(answer, str):
             return answer.format(*found.groups())
         if found is not None and callable(answer):
-            return answer(found, config, words)
+            return answer(found, getattr(error, COMPOSED, {}), words)
     return _last_resort(error, words)
 
 

@@ -91,7 +91,7 @@ class Loader(ConfigLoaderImpl):
                 if not self._takes(config, key):
                     raise ConfigCompositionException(f"Could not override '{key}'.")
         except ConfigCompositionException as error:
-            setattr(error, COMPOSED, OmegaConf.create(self._files))
+            setattr(error, COMPOSED, self._files)
             raise
         return config
 
