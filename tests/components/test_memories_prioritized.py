@@ -353,3 +353,17 @@ def test_probabilities_and_weights_are_cpprbs():
     np.testing.assert_allclose([weights[r] for r in range(4)], [other[r] for r in range(4)], 1e-4)
     share = np.bincount(sample["indexes"], minlength=4) / 4000
     np.testing.assert_allclose(share, probabilities, atol=0.03)
+
+
+@pytest.mark.parametrize("alpha", [0.5, 0.0])
+def test_what_is_exported_comes_in_order_with_its_errors(alpha):
+    test = made(capacity=8, alpha=alpha)
+    for first in range(0, 12, 3):  # Four records are overwritten.
+        test.call("insert", records(first, 3), np.float32([1, 2, 3]) + first)
+    found = list(test.component.export(chunk=3))
+    assert len(found) == 3
+    numbers = np.concatenate([chunk["b"]["ba"] for chunk, _ in found])
+    assert numbers.tolist() == list(range(4, 12))
+    errors = np.concatenate([errors for _, errors in found])
+    expected = numbers // 3 * 3 + numbers % 3 + 1 if alpha else np.ones(8)
+    np.testing.assert_allclose(errors, expected, rtol=1e-5)

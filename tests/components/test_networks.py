@@ -58,3 +58,17 @@ def test_the_nature_network_refuses_floats_and_small_frames(inputs, message):
 def test_a_stack_needs_layers():
     with pytest.raises(ComponentError, match="it has no layers"):
         Stack([])
+
+
+def test_nature_cnn_takes_other_convolutions():
+    test = ComponentTest(
+        NatureCNN(256, convolutions=[[16, 8, 4], [32, 4, 2]]), {"inputs": Box((84, 84, 4), "uint8")}
+    )
+    shapes = {path: value.shape for path, value in test.executor.get_weights().items()}
+    assert [shapes[path] for path in sorted(shapes) if path.endswith("kernel")] == [
+        (8, 8, 4, 16),
+        (4, 4, 16, 32),
+        (9 * 9 * 32, 256),
+    ]
+    with pytest.raises(ComponentError, match=r"convolutions is \[\[16, 8\]\]; give filters"):
+        NatureCNN(256, convolutions=[[16, 8]])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from rlg.errors import ComponentError
 from rlg.graph.components.initializers import TORCH, InitializerSpec, recommend
 from rlg.graph.components.layers.conv2d import Conv2D
 from rlg.graph.components.layers.dense import Dense
@@ -17,7 +19,8 @@ class NatureCNN(Stack):
     """The network of Mnih et al., "Human-level control through deep reinforcement learning" (2015).
 
     inputs: uint8 frames [B, H, W, C] of at least 36 x 36, also with time; outputs: [B,
-    features_dim].
+    features_dim]. `convolutions`: filters, size and stride of each; [[16, 8, 4], [32, 4, 2]] and
+    256 features are the network of Mnih et al. (2013), which costs a quarter.
     """
 
     def __init__(
@@ -25,18 +28,24 @@ class NatureCNN(Stack):
         features_dim: PositiveInt = 512,
         kernel_init: InitializerSpec | None = None,
         bias_init: InitializerSpec | None = None,
+        convolutions: Sequence[Sequence[int]] = ((32, 8, 4), (64, 4, 2), (64, 3, 1)),
     ) -> None:
         self.features_dim = features_dim
         self.kernel_init = kernel_init
         self.bias_init = bias_init
         inits: dict[str, Any] = {"kernel_init": kernel_init, "bias_init": bias_init}
-        sizes = ((32, 8, 4), (64, 4, 2), (64, 3, 1))
+        self.convolutions = [list(sizes) for sizes in convolutions]
+        if not convolutions or any(len(sizes) != 3 or min(sizes) < 1 for sizes in convolutions):
+            raise ComponentError(
+                f"nature_cnn: convolutions is {self.convolutions}; give filters, size, stride of "
+                "each: [[32, 8, 4], [64, 4, 2], [64, 3, 1]]."
+            )
         super().__init__(
             [
                 Scale(),
                 *(
                     Conv2D(filters, size, stride, activation="relu", **inits)
-                    for filters, size, stride in sizes
+                    for filters, size, stride in self.convolutions
                 ),
                 Flatten(),
                 Dense(features_dim, "relu", **inits),
