@@ -141,9 +141,12 @@ class ApexAgent(DQNAgent):
             super().insert(batch)
             return
         records = batch.records
-        if self._keeps_frames and first_env:
-            rows = {**records["rows"], "env_ids": records["rows"]["env_ids"] + first_env}
-            records = {**records, "rows": rows, "env_ids": records["env_ids"] + first_env}
+        if self._keeps_frames:
+            # Replay data of other engines may be of more environments.
+            ids, room = (records["rows"]["env_ids"], records["env_ids"]), self._memory.num_envs
+            of_rows, of_records = ((x + first_env) % room for x in ids)
+            rows = {**records["rows"], "env_ids": of_rows}
+            records = {**records, "rows": rows, "env_ids": of_records}
         self.executor.execute("insert", records, batch.priorities)
         self.stored += batch.size
 

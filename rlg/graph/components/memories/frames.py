@@ -8,9 +8,11 @@ all frames of its transition are there.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rlg.errors import ComponentError, SpaceError
 from rlg.graph import Size, Tensor, api, graph_fn
@@ -25,6 +27,8 @@ PLACES = ("env_ids", "positions")
 # Variables of the memory, and what sampled records have beside their columns.
 TAKEN = {"ages", "ends", "frames", "generations", "heads", "held", "max_priority", "tree"}
 TAKEN |= {"states", "next_states"}
+# Numbers of exported rows: no sampler's rows follow on them.
+EXPORTED = -(2**40)
 
 
 class FrameReplay(Prioritized):
@@ -146,6 +150,51 @@ class FrameReplay(Prioritized):
     def size(self) -> Any:
         """How many transitions there are."""
         return self.counted(self.tree.get(self.rows()))
+
+    def export(self, chunk: int = 256) -> Iterator[tuple[Any, NDArray[np.float32]]]:
+        """Records and TD errors of all that is there, as `insert` takes them.
+
+        For other memories, of any size. Each batch has all frames of its records, of one
+        environment; a few frames come twice. Not a part of the graph: it reads arrays on the host.
+        """
+        chunk = min(chunk, max(self._length // 4, self._stack + 2 * self._n_step))
+        for env in range(self.num_envs):
+            # All places of the environment, the oldest first, and the records among them.
+            places = (self._heads[env] + np.arange(self._length)) % self._length
+            places += env * self._length
+            found = np.flatnonzero(self.tree.leaves_of(places) > 0)
+            while len(found):
+                first = int(found[0] - self._ages[places[found[0]]])
+                spans = self._others["spans"][places[found]] if self._n_step > 1 else 1
+                count = int(np.argmin(np.append(found + spans < first + chunk, False)))
+                records = self._exported(env, places, first, found[:count], chunk)
+                yield records, self.errors_of(places[found[:count]])
+                found = found[count:]
+
+    def _exported(
+        self,
+        env: int,
+        places: NDArray[np.int64],
+        first: int,
+        found: NDArray[np.int64],
+        chunk: int,
+    ) -> dict[str, Any]:
+        rows = places[first : first + chunk]
+        positions, ids = np.arange(len(rows)), np.full(len(rows), env)
+        before = np.full(len(rows), EXPORTED)
+        columns = {name: column[places[found]] for name, column in self._others.items()}
+        return {
+            "rows": {
+                "frames": self._frames[rows],
+                "env_ids": ids,
+                "positions": positions,
+                "before": before,
+                "ages": self._ages[rows],
+            },
+            "env_ids": np.full(len(found), env),
+            "positions": EXPORTED + found - first,
+            **columns,
+        }
 
     @graph_fn
     def rows(self) -> Tensor:
