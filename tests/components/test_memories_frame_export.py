@@ -100,3 +100,32 @@ def test_shards_keep_what_workers_of_ape_x_prepare():
             call=lambda _, n, memory=memory: (memory.sample(n, Clock()).records, None, None)
         )
         assert wrong(found, game, 500)[0] == 0
+
+
+def present(test, game):
+    found, numbers = wrong(test, game, 300)
+    assert found == 0
+    assert test.call("size") == len(numbers)
+    return numbers
+
+
+def test_records_that_are_dropped_harm_no_others():
+    test, game = store(1, 3, 40, 1), Game(0, 1, 3)
+    worker = Worker(game, 1, 0)
+    (first,) = worker.play(6, 0.0)
+    test.call("observe", first.records)
+    assert present(test, game) == {0, 1, 2, 3}
+    list(worker.play(2, 1.0))  # Two ends, one after the other, get lost.
+    (later,) = worker.play(3, 0.0)
+    assert later.records["steps"]["positions"].ravel().tolist() == [6, 8, 10, 11, 12]
+    test.call("observe", later.records)
+    assert present(test, game) == {0, 1, 2, 3, 8}
+
+
+def test_records_whose_frames_the_same_batch_overwrites_are_dropped():
+    test, game = store(1, 3, 7, 1), Game(0, 1, 3)
+    worker = Worker(game, 1, 0)
+    for times, expected in ((4, {0, 1}), (6, {4, 5, 6, 7})):
+        (batch,) = worker.play(times, 0.0)
+        test.call("observe", batch.records)
+        assert present(test, game) == expected
