@@ -102,9 +102,12 @@ def test_a_killed_run_with_priorities_and_windows_equals_one_that_was_not(tmp_pa
     assert course(tmp_path / "killed") == course(tmp_path / "whole")
 
 
-def test_frames_that_are_kept_once_go_on_exactly(tmp_path):
+@pytest.mark.parametrize(("agent", "n_step"), [("dqn", 1), ("apex", 3)])
+def test_frames_that_are_kept_once_go_on_exactly(agent, n_step, tmp_path):
     memory = {"type": "frame_replay", "buffer_size": 160, "num_envs": 4, "alpha": 0.5}
-    train(config("torch", "pong", memory=memory), tmp_path)
+    settings = config("torch", "pong", memory=memory)
+    settings["agent"] |= {"type": agent, "n_step": n_step}
+    train(settings, tmp_path)
     expected = course(tmp_path)
     assert resume(tmp_path, checkpoint=64).resumed_at == 64
     assert course(tmp_path) == expected
