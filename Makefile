@@ -41,9 +41,11 @@ $(STAMP): pyproject.toml setup.py constraints.txt
 	@$(PIP) install -c constraints.txt -e '.[dev]'
 	@touch $@
 
-demo: $(STAMP) ## Train DQN on CartPole, on PyTorch and then on TensorFlow
+demo: $(STAMP) ## Train DQN on CartPole, on PyTorch and on TensorFlow, and then Ape-X on Pong for a while
 	@$(BIN)/rlg train experiment=cartpole_dqn backend=torch
 	@$(BIN)/rlg train experiment=cartpole_dqn backend=tf
+	@$(BIN)/rlg train agent=apex env=pong total_timesteps=20000 agent.learning_starts=2000 \
+		memory.buffer_size=20000 evaluation.episodes=2
 
 test: install check ## Set up, then check: what CI runs
 

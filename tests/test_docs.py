@@ -15,6 +15,7 @@ ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 # Commands that train are made short; pages may say so themselves.
 SHORT = ["total_timesteps=512", "agent.learning_starts=64", "evaluation.episodes=2"]
+SHORT += ["evaluation.max_steps=100"]
 
 
 ON_POLICY = {"agent=ppo", "agent=a2c"}

@@ -35,9 +35,12 @@ class MemoryFill:
     nbytes: int
 
     @property
+    def percent(self) -> int:
+        return 100 * self.records // self.capacity if self.capacity else 0
+
+    @property
     def text(self) -> str:
-        percent = 100 * self.records // self.capacity if self.capacity else 0
-        return f"{readable.count(self.records)}, {percent}% of {readable.size(self.nbytes)}"
+        return f"{readable.count(self.records)}, {self.percent}% of {readable.size(self.nbytes)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ QUIET = {
     "RAY_DISABLE_IMPORT_WARNING": "1",
     "RAY_DEDUP_LOGS_SKIP_REGEX": ".",  # lines about actors that died: the run counts them itself
     "TF_CPP_MIN_LOG_LEVEL": "2",
+    "RAY_worker_niceness": "0",  # Ray's default of 15 would let the learner starve its workers
 }
 # What Ray does on other systems: a cluster for this machine alone listens on loopback only.
 LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
@@ -90,6 +91,13 @@ class Cluster:
         self._actors.append(handle)
         return handle
 
+    def get(self, references: Any) -> Any:
+        """The values, or the error of another process in one line."""
+        try:
+            return self.ray.get(references)
+        except self.ray.exceptions.RayError as error:
+            raise ExecutionError(last_line(error)) from error
+
     def store_used(self) -> float:
         """Bytes of objects in shared memory."""
         total = self.ray.cluster_resources().get("object_store_memory", 0.0)
@@ -105,6 +113,11 @@ class Cluster:
         self._actors.clear()
         if self.is_own:
             self.ray.shutdown()
+
+
+def last_line(error: Exception) -> str:
+    """Of a traceback in another process: it says what was wrong."""
+    return str(error).strip().splitlines()[-1]
 
 
 def _check_reachable(address: str | None) -> None:

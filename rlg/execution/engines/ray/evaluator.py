@@ -37,13 +37,9 @@ class RayEvaluator:
         """The result, if it is there within `timeout` seconds."""
         if self._pending is None:
             return None
-        ray = self.cluster.ray
-        done, _ = ray.wait([self._pending], timeout=timeout)
+        done, _ = self.cluster.ray.wait([self._pending], timeout=timeout)
         if not done:
             return None
         pending, self._pending = self._pending, None
-        try:
-            result: Evaluation = ray.get(pending)
-        except ray.exceptions.RayTaskError as error:
-            raise (error.cause or error) from error
+        result: Evaluation = self.cluster.get(pending)
         return result

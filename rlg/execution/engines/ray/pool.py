@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from rlg.errors import ExecutionError
 from rlg.execution.cadence import Cadence
 from rlg.execution.engines.ray.actors import Report
-from rlg.execution.engines.ray.cluster import Cluster
+from rlg.execution.engines.ray.cluster import Cluster, last_line
 from rlg.execution.roles import Stop, never
 from rlg.execution.types import Clock, Weights
 
@@ -143,10 +143,8 @@ class RayPool:
         """Restarts a worker whose environment failed; the same failure again and again is told."""
         self._failures[index] += 1
         if self._failures[index] >= FAILURES:
-            # The last line of a traceback in another process says what was wrong.
-            reason = str(error).strip().splitlines()[-1]
             raise ExecutionError(
-                f"worker {index} failed {FAILURES} times in a row: {reason}"
+                f"worker {index} failed {FAILURES} times in a row: {last_line(error)}"
             ) from error
         self._restart(index)
 

@@ -94,7 +94,7 @@ class ShardTrainer:
             if not done:
                 return
             waiting.popleft()
-            self._note_fill(ray.get(insert))
+            self._note_fill(self.cluster.get(insert))
 
     def _note_fill(self, fill: Fill) -> None:
         before = self._fills[fill.shard]
@@ -175,7 +175,7 @@ class ShardTrainer:
             if not done:
                 break
             self._requests.popleft()
-            fill, sample = ray.get([fill_reference, reference])
+            fill, sample = self.cluster.get([fill_reference, reference])
             self._note_fill(fill)
             if sample is None:  # The shard died and came back empty.
                 self._request(clock)
@@ -198,7 +198,7 @@ class ShardTrainer:
         self._updates.append(update)
         while len(self._updates) > UPDATES:
             # Looked at, so that errors show.
-            self.stale += self.cluster.ray.get(self._updates.popleft())
+            self.stale += self.cluster.get(self._updates.popleft())
 
     def weights(self, version: int) -> Weights:
         found: Weights = self.learner.weights(version)
@@ -233,10 +233,10 @@ class ShardTrainer:
 
     def records(self) -> dict[str, Any]:
         """All replay data, as batches that fit any engine and any number of shards."""
-        ray = self.cluster.ray
         for index in range(len(self.shards)):
             self._look_at_inserts(index, 0)
-        batches = [batch for shard in self.shards for batch in ray.get(shard.export.remote())]
+        exports = self.cluster.get([shard.export.remote() for shard in self.shards])
+        batches = [batch for shard in exports for batch in shard]
         return {"batches": [batch._asdict() for batch in batches]}
 
     def read_memory(self, saved: Any) -> SavedBatches:
