@@ -59,6 +59,7 @@ class RayPool:
         self._is_used = True  # whether a task was sent with the newest weights
         self._incarnations: dict[int, int] = {}
         self._failures = [0] * len(workers)
+        self._restarted = [0.0] * len(workers)  # when that was asked for
         self._finished: list[float | None] = [None] * len(workers)  # when a worker last was
         self._workers = [
             {"steps": 0.0, "episodes": 0.0, "weights age": 0.0, "restarts": 0.0} for _ in workers
@@ -126,7 +127,7 @@ class RayPool:
         try:
             report: Report = ray.get(reference)
         except (ray.exceptions.RayTaskError, ray.exceptions.RayActorError) as error:
-            self._fail(task.worker, error)
+            self._fail(task, error)
             return None
         self._failures[task.worker] = 0
         self._finished[task.worker] = time.monotonic()
@@ -139,8 +140,11 @@ class RayPool:
         figures["restarts"] += before != report.incarnation
         return report, [Sampled(task.worker, report.steps, task.batches)]
 
-    def _fail(self, index: int, error: Exception) -> None:
+    def _fail(self, task: _Task, error: Exception) -> None:
         """Restarts a worker whose environment failed; the same failure again and again is told."""
+        index = task.worker
+        if task.begun < self._restarted[index]:
+            return  # It was in the queue of a worker that is restarted already.
         self._failures[index] += 1
         if self._failures[index] >= FAILURES:
             raise ExecutionError(
@@ -170,6 +174,7 @@ class RayPool:
 
     def _restart(self, index: int) -> None:
         # Ray starts it anew and repeats its tasks.
+        self._restarted[index] = time.monotonic()
         self.cluster.ray.kill(self._handles[index], no_restart=False)
 
     def statistics(self) -> dict[str, float]:
