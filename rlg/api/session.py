@@ -103,10 +103,11 @@ class Session:
         tree = checkpoint.tree
         if "memory" in checkpoint.stored:
             tree["memory"] = self.loop.trainer.read_memory(checkpoint)
+        checkpoint.replace("model", self.agent.fitted(tree["model"]))
         self.loop.set_state(tree, self.horizon)
         # A restore that silently failed is worse than none: compare what arrived.
         checkpoint.check("model", self.agent.get_model())
-        if self.loop.pool.is_concurrent or "environments" not in tree:
+        if not self.loop.pool.keeps_episodes or "environments" not in tree:
             self.resumed_without = (
                 "resumed from weights, memory and counters, with new episodes: not exactly.",
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -117,8 +118,40 @@ def joined(segments: Sequence[Segment]) -> Segment:
     )
 
 
-def _concatenated(*parts: NDArray[Any]) -> NDArray[Any]:
-    return np.concatenate(parts)
+def side_by_side(segments: Sequence[Segment]) -> Segment:
+    """Segments of different environments over equally many steps as one, which is what a sampler
+    of all these environments would have returned. Environments are numbered in this order.
+    """
+    if len(segments) == 1:
+        return segments[0]
+    counts = [segment.rewards.shape[1] for segment in segments]
+    firsts = np.cumsum([0, *counts[:-1]])
+    times = np.concatenate([segment.ends[0] for segment in segments])
+    rows = np.concatenate([s.ends[1] + first for s, first in zip(segments, firsts, strict=True)])
+    order = np.lexsort((rows, times))  # by time, then by environment
+
+    def along(name: str, axis: int) -> Any:
+        parts = [getattr(segment, name) for segment in segments]
+        return None if parts[0] is None else map_leaves(partial(_concatenated, axis=axis), *parts)
+
+    def ordered(name: str) -> Any:
+        found = along(name, 0)
+        return None if found is None else map_leaves(lambda x: x[order], found)
+
+    steps = ("states", "columns", "rewards", "terminals", "truncations", "resets")
+    return Segment(
+        **{name: along(name, 1) for name in steps},
+        **{name: along(name, 0) for name in ("last_states", "first_hidden", "last_hidden")},
+        **{name: ordered(name) for name in ("final_states", "final_hidden")},
+        ends=(times[order], rows[order]),
+        returns=[value for segment in segments for value in segment.returns],
+        lengths=[value for segment in segments for value in segment.lengths],
+        version=min(segment.version for segment in segments),
+    )
+
+
+def _concatenated(*parts: NDArray[Any], axis: int = 0) -> NDArray[Any]:
+    return np.concatenate(parts, axis)
 
 
 def segment_to_tree(segment: Segment) -> dict[str, Any]:
@@ -160,6 +193,13 @@ class Sample(NamedTuple):
     weights: NDArray[np.float32]  # [n]: importance weights, the largest of the whole memory is 1
     total: float  # sum of all priorities of the memory
     least: float  # smallest one
+
+
+class Gradients(NamedTuple):
+    """What a gradient worker made of one segment."""
+
+    arrays: Mapping[str, NDArray[Any]]  # by path below the policy
+    metrics: Mapping[str, Any]  # figures of the loss
 
 
 @dataclass(frozen=True, slots=True)

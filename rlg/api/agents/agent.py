@@ -115,7 +115,7 @@ class Agent:
             devices=options.devices,
             **options.options,
         )
-        apis = [name for role in roles for name in self.apis[role]] or None
+        apis = list(dict.fromkeys(name for role in roles for name in self.apis[role])) or None
         return self._executor.build(self._root, self.input_spaces(), apis=apis)
 
     @property
@@ -277,7 +277,21 @@ class Agent:
 
     def set_model(self, model: Mapping[str, Any]) -> None:
         """Puts back what `get_model` returned, all of it."""
-        self.executor.set_variables(model, MODEL)
+        self.executor.set_variables(self.fitted(model), MODEL)
+
+    def fitted(self, model: Mapping[str, Any]) -> Mapping[str, Any]:
+        """A saved model for this number of environments: if it was another one, what is remembered
+        of single environments starts anew.
+        """
+        known = self.executor.builder.binding.variables
+        anew = {
+            path: self.executor.read(known[path].variable)
+            for path, value in model.items()
+            if path in known
+            and known[path].kind == "env"
+            and np.shape(value) != known[path].space.shape
+        }
+        return {**model, **anew} if anew else model
 
     def get_state(self, *, memory: bool = True) -> dict[str, Any]:
         """Sections of a checkpoint: model, memory, random streams, and the learner's own."""
