@@ -24,6 +24,7 @@ from rlg.execution.types import (
     Action,
     Batch,
     Clock,
+    Gradients,
     Iteration,
     LearnResult,
     Sample,
@@ -32,9 +33,10 @@ from rlg.execution.types import (
 )
 from rlg.graph.spaces import Space
 
-# "preparer": an actor that also knows first priorities; "memory": replay data alone; "updater": a
-# learner whose memories are elsewhere.
-Role = Literal["actor", "preparer", "learner", "updater", "memory"]
+# "preparer": an actor that also knows first priorities; "gradient_worker": an actor that also
+# differentiates what it sampled; "memory": replay data alone; "updater": a learner whose memories
+# are elsewhere.
+Role = Literal["actor", "preparer", "gradient_worker", "learner", "updater", "memory"]
 Stop = Callable[[], bool]
 
 
@@ -114,6 +116,24 @@ class Learner(Protocol):
     def set_state(self, state: Mapping[str, Any]) -> None: ...
 
 
+class GradientWorker(Actor, Protocol):
+    """An actor that differentiates too, for a learner in another process. What both do:
+
+    gradients = worker.gradients(batch)
+    result = learner.apply(gradients, clock)
+    """
+
+    def gradients(self, batch: Batch) -> Gradients:
+        """Of the loss on this batch, at the weights that it acts by, which stay as they are."""
+
+
+class GradientLearner(Learner, Protocol):
+    """A learner whose gradients come from gradient workers."""
+
+    def apply(self, gradients: Gradients, clock: Clock) -> LearnResult:
+        """One update."""
+
+
 class Memory(Protocol):
     """Replay data apart from the learner. What shards do with it:
 
@@ -136,8 +156,8 @@ class Sampler(Stateful, Protocol):
     def start(self) -> None:
         """Begins the first episodes."""
 
-    def sample(self, clock: Clock, stop: Stop = never) -> tuple[Segment, Sequence[Batch]] | None:
-        """One task: the next steps, and the records that they complete.
+    def sample(self, clock: Clock, stop: Stop = never) -> tuple[Segment, Sequence[Any]] | None:
+        """One task: the next steps, and the records that they complete (or gradients on them).
 
         None if stopped on the way: what was sampled is kept, and the rest comes with the next call.
         """
@@ -166,6 +186,7 @@ class SamplerPool(Stateful, Protocol):
     def wants_weights(self) -> bool: ...
 
     is_concurrent: bool  # whether samplers go on while the learner learns
+    keeps_episodes: bool  # whether its state holds the episodes that are under way
 
     def workers(self) -> dict[str, dict[str, float]]:
         """Figures of each sampler by name, to show; empty where there is only this process."""
@@ -285,6 +306,7 @@ class AgentFactory(Protocol):
         count: int = 1,
         stream: str | None = None,
         backend: str | None = None,
+        num_envs: int | None = None,
     ) -> Any:
         """An agent that is built for these roles.
 
@@ -292,6 +314,7 @@ class AgentFactory(Protocol):
             index: which of `count` actors it is.
             stream: a name for random streams of its own; None: those of the run's one graph.
             backend: another one than the run's.
+            num_envs: how many environments it learns from; None: those of one sampler.
         """
 
     def make_memory(self, index: int, count: int, num_envs: int) -> Any:

@@ -16,7 +16,7 @@ from rlg.envs import VectorEnv
 from rlg.envs.vector import Step
 from rlg.execution.adders import Adder
 from rlg.execution.recurrent_state import RecurrentState
-from rlg.execution.roles import Actor, Stop, never
+from rlg.execution.roles import Actor, GradientWorker, Stop, never
 from rlg.execution.types import (
     Action,
     Batch,
@@ -128,6 +128,19 @@ class SteppingSampler:
     def close(self) -> None:
         """Frees the environments."""
         self.env.close()
+
+
+class GradientSampler(SteppingSampler):
+    """Differentiates the loss on what it sampled: gradients are what it hands over."""
+
+    actor: GradientWorker
+
+    def sample(self, clock: Clock, stop: Stop = never) -> tuple[Segment, Sequence[Any]] | None:
+        """The next steps, and gradients on them; None if stopped on the way."""
+        segment = self.collect(clock, stop)
+        if segment is None:
+            return None
+        return segment, [self.actor.gradients(batch) for batch in self.adder.add(segment)]
 
 
 class _Recording:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 from rlg.errors import ExecutionError
-from rlg.execution.roles import Learner
-from rlg.execution.types import Batch, Clock, LearnResult, SavedBatches, Weights
+from rlg.execution.roles import GradientLearner, Learner
+from rlg.execution.types import Batch, Clock, Gradients, LearnResult, SavedBatches, Weights
 from rlg.graph.spaces import map_leaves
 
 
@@ -84,6 +85,26 @@ class BatchTrainer(FusedTrainer):
     def learn(self, clock: Clock) -> LearnResult:
         batch, self._batch = self._batch, None
         return self.learner.learn(batch, clock)
+
+
+class GradientTrainer(FusedTrainer):
+    """Descends by gradients that samplers have computed, in the order of arrival."""
+
+    learner: GradientLearner
+
+    def __init__(self, learner: GradientLearner) -> None:
+        super().__init__(learner)
+        self._gradients: deque[Gradients] = deque()
+
+    def absorb(self, gradients: Sequence[Any]) -> None:
+        self._gradients.extend(gradients)
+
+    @property
+    def is_ready(self) -> bool:
+        return bool(self._gradients)
+
+    def learn(self, clock: Clock) -> LearnResult:
+        return self.learner.apply(self._gradients.popleft(), clock)
 
 
 def saved_batches(stored: Mapping[str, Any]) -> SavedBatches | None:

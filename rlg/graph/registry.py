@@ -147,6 +147,8 @@ COMPONENTS: dict[str, str] = {
     "recurrent_ppo": "algorithms.ppo:RecurrentPPO",
     "a2c": "algorithms.a2c:A2C",
     "recurrent_a2c": "algorithms.a2c:RecurrentA2C",
+    "a3c": "algorithms.a3c:A3C",
+    "recurrent_a3c": "algorithms.a3c:RecurrentA3C",
 }
 
 _NO_SPEC = "a component spec is a name, a mapping with `type`, or a file of one; this is {!r}."

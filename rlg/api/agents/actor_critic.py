@@ -137,7 +137,14 @@ class ActorCriticAgent(OnPolicyAgent):
     # -- learner ----------------------------------------------------------------------------------
     def learn(self, batch: Batch | Sample | None, clock: Clock) -> LearnResult:
         assert batch is not None
-        segment: Segment = batch.records["segment"]
+        settings = self.schedules(clock)
+        numbers = {name: np.float32(value) for name, value in settings.items()}
+        inputs, optional = self._inputs(batch.records["segment"])
+        metrics = self.executor.execute("update", *inputs, **optional, **numbers)
+        return LearnResult({**metrics, **settings})
+
+    def _inputs(self, segment: Segment) -> tuple[list[Any], dict[str, Any]]:
+        """A segment as the root learns from it: batch, last values (and state), masks by name."""
         states, masks = self._split(segment.states)
         last_values, bootstrap_values = self._values_after(segment)
         records = {
@@ -148,16 +155,11 @@ class ActorCriticAgent(OnPolicyAgent):
             "truncations": segment.truncations,
             "bootstrap_values": bootstrap_values,
         }
+        inputs = [records, last_values]
         if self.is_recurrent:
             records["resets"] = segment.resets
-        hidden = (segment.first_hidden,) if self.is_recurrent else ()
-        settings = self.schedules(clock)
-        numbers = {name: np.float32(value) for name, value in settings.items()}
-        optional = {} if masks is None else {"masks": masks}
-        metrics = self.executor.execute(
-            "update", records, last_values, *hidden, **optional, **numbers
-        )
-        return LearnResult({**metrics, **settings})
+            inputs.append(segment.first_hidden)
+        return inputs, {} if masks is None else {"masks": masks}
 
     def _values_after(self, segment: Segment) -> tuple[Any, Any]:
         """Values of what followed the last steps [B], and of truncated steps [T, B], in one call.
@@ -320,16 +322,17 @@ class A2CAgent(ActorCriticAgent):
             self.policy_spec(),
             self.action_space,
             self.optimizer,
-            gamma=self.gamma,
-            gae_lambda=self.gae_lambda,
-            ent_coef=self.ent_coef,
-            vf_coef=self.vf_coef,
-            normalize_advantage=self.normalize_advantage,
+            **self.loss_settings(),
             normalize_observations=self.normalize_observations,
             normalize_rewards=self.normalize_rewards,
             num_envs=self.num_envs,
         ).configure(scope="agent")
         return root
+
+    def loss_settings(self) -> dict[str, Any]:
+        """What the root learns by, beside policy and optimizer."""
+        names = ("gamma", "gae_lambda", "ent_coef", "vf_coef", "normalize_advantage")
+        return {name: getattr(self, name) for name in names}
 
 
 def _parted(observations: Space) -> tuple[Space, Box | None]:

@@ -26,6 +26,7 @@ from rlg.spelling import suggestion
 # Dotted paths, imported on use; plugins add classes.
 AGENTS: dict[str, str | type[Agent]] = {
     "a2c": "rlg.api.agents.actor_critic:A2CAgent",
+    "a3c": "rlg.api.agents.a3c:A3CAgent",
     "apex": "rlg.api.agents.apex:ApexAgent",
     "dqn": "rlg.api.agents.dqn:DQNAgent",
     "ppo": "rlg.api.agents.actor_critic:PPOAgent",
@@ -67,12 +68,19 @@ def make_agent(
     return cls(observation_space, action_space, **parts, **words)
 
 
-def agent_of(config: Mapping[str, Any], observation_space: Space, action_space: Space) -> Agent:
-    """The agent of a run's whole configuration."""
+def agent_of(
+    config: Mapping[str, Any],
+    observation_space: Space,
+    action_space: Space,
+    num_envs: int | None = None,
+) -> Agent:
+    """The agent of a run's whole configuration; it learns from `num_envs` environments, or (None)
+    from those of one sampler.
+    """
     cls = agent_class(config["agent"]["type"])
     spec = {**config["agent"], "total_timesteps": int(config["total_timesteps"])}
     if "num_envs" in signature(cls).parameters:
-        spec["num_envs"] = int(config["env"]["num_envs"])
+        spec["num_envs"] = num_envs or int(config["env"]["num_envs"])
     parts = {name: config[name] for name in cls.parts}
     return make_agent(spec, observation_space, action_space, **parts)
 
@@ -105,9 +113,9 @@ class ConfiguredAgents:
         sys.path += [path for path in state.pop("_paths") if path not in sys.path]
         self.__dict__ |= state
 
-    def _agent(self) -> Agent:
+    def _agent(self, num_envs: int | None = None) -> Agent:
         load_plugins(self.config.get("plugins") or ())
-        return agent_of(self.config, *self.spaces)
+        return agent_of(self.config, *self.spaces, num_envs)
 
     def task_steps(self, num_envs: int) -> int:
         """Steps of each environment in one task of a sampler."""
@@ -120,9 +128,10 @@ class ConfiguredAgents:
         count: int = 1,
         stream: str | None = None,
         backend: str | None = None,
+        num_envs: int | None = None,
     ) -> Agent:
         """An agent that is built for these roles."""
-        agent = self._agent()
+        agent = self._agent(num_envs)
         agent.place = (index, count)
         options = build_options(self.config)
         if backend is not None and backend != options.backend:

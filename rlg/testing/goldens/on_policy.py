@@ -60,6 +60,34 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("act", {}),
 ]
 
+# Of A3C: gradients are an input of their own.
+HALVES = [*CALLS, ("gradients", {}), ("apply", {}), ("act", {})]
+HEADS = {"head/outputs-all/output/bias": (3,), "value_head/output/dense-0/bias": (1,)}
+WEIGHTS = {
+    **HEADS,
+    "head/outputs-all/output/kernel": (4, 3),
+    "network/dense-0/bias": (4,),
+    "network/dense-0/kernel": (3, 4),
+    "value_head/output/dense-0/kernel": (4, 1),
+    "value_network/dense-0/bias": (4,),
+    "value_network/dense-0/kernel": (3, 4),
+}
+RECURRENT_WEIGHTS = {
+    **HEADS,
+    "head/outputs-all/output/kernel": (2, 3),
+    "network/layer/bias": (8,),
+    "network/layer/kernel": (6, 8),
+    "network/network/dense-0/bias": (4,),
+    "network/network/dense-0/kernel": (3, 4),
+    "value_head/output/dense-0/kernel": (2, 1),
+}
+
+
+def _gradients(masks: Space, shapes: dict[str, tuple[int, ...]]) -> dict[str, Space]:
+    boxes = {name: Box(shape, ranks="") for name, shape in shapes.items()}
+    return {"gradients": Dict(boxes), "gradients.masks": masks.with_ranks("TB")}
+
+
 ON_POLICY: list[Golden] = [
     Golden(
         "minibatches",
@@ -135,5 +163,17 @@ ON_POLICY: list[Golden] = [
         {"type": "recurrent_a2c", "policy": RECURRENT, "action_space": CHOICE.to_spec()},
         _recurrent(CHOICE, MASKS),
         CALLS,
+    ),
+    Golden(
+        "a3c",
+        {"type": "a3c", "policy": FEED_FORWARD, "action_space": CHOICE.to_spec(), "ent_coef": 0.01},
+        _spaces(CHOICE, MASKS, **_gradients(MASKS, WEIGHTS)),
+        HALVES,
+    ),
+    Golden(
+        "recurrent_a3c",
+        {"type": "recurrent_a3c", "policy": RECURRENT, "action_space": CHOICE.to_spec()},
+        _recurrent(CHOICE, MASKS, **_gradients(MASKS, RECURRENT_WEIGHTS)),
+        HALVES,
     ),
 ]

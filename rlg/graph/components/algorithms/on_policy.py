@@ -36,6 +36,17 @@ class Learner(Component):
         norm = self.optimizer.step(loss, self.policy.variables(), learning_rate)
         return self.report(loss, norm, diagnostics)
 
+    @api
+    def differentiate(self, records: Any, has_masks: Static[bool] = False) -> Any:
+        """Gradients of the loss on these records, for a step elsewhere; figures of the loss."""
+        loss, diagnostics = self._loss(records, has_masks)
+        return self.gradients(loss, self.policy.variables()), self.loss_report(loss, diagnostics)
+
+    @graph_fn
+    def gradients(self, loss: Tensor, variables: Tensor) -> Tensor:
+        """Not by the optimizer, which is complete only when it knows the rate's space."""
+        return self.ops.gradients(loss, variables)
+
     def _loss(self, records: Any, has_masks: bool) -> tuple[Any, Any]:
         log_probs, entropies, values = self._evaluated(records, has_masks)
         loss, _, diagnostics = self.loss.loss(
@@ -57,6 +68,11 @@ class Learner(Component):
     def report(self, loss: Tensor, gradient_norm: Tensor, diagnostics: Tensor) -> Tensor:
         """Figures of one step."""
         return {**diagnostics, "loss": loss, "gradient_norm": gradient_norm}
+
+    @graph_fn
+    def loss_report(self, loss: Tensor, diagnostics: Tensor) -> Tensor:
+        """Figures of a loss alone."""
+        return {**diagnostics, "loss": loss}
 
 
 class OnPolicy(Component):

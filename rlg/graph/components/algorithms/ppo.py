@@ -96,11 +96,6 @@ class Epochs(Learner):
         norm = self.cond(stopped, self.leave, self.descend, gradients, *rate)
         return stopped, self.report_of(self.report(loss, norm, diagnostics), stopped)
 
-    @graph_fn
-    def gradients(self, loss: Tensor, variables: Tensor) -> Tensor:
-        """Not by the optimizer, which is complete only when it knows the rate's space."""
-        return self.ops.gradients(loss, variables)
-
     @api
     def descend(self, gradients: Any, learning_rate: Any = None) -> Any:
         """Applies gradients; their norm."""
