@@ -24,6 +24,7 @@ from rlg.backends.numpy.executor import NumpyExecutor
 from rlg.display.readable import size as in_bytes
 from rlg.errors import RLGError
 from rlg.execution.cadence import Cadence
+from rlg.execution.engines.settings import num_workers
 from rlg.graph import registry
 
 _PROBES = (256, 512)  # records of small memories; bytes grow in a straight line between them
@@ -101,13 +102,15 @@ def report_on(config: Mapping[str, Any]) -> Report:
     found = Report()
     agent = agent_of(config, *spaces_of(config["env"]))
     num_envs, total = config["env"]["num_envs"], config["total_timesteps"]
+    if "batches" in agent.loops:  # An update learns from the segments of all workers.
+        num_envs *= num_workers(config["executor"])
     size = agent.task_steps(num_envs) * num_envs
     rounds = Rounds(size, -(-total // size))
     replay = None
     if "replay" in agent.loops:
         window = config["agent"].get("n_step", 1)
         replay = Replay.of(rounds, agent.cadence, num_envs, window)
-    _add_rounds(found, config, rounds, replay)
+    _add_rounds(found, config["agent"], num_envs, rounds, replay)
     if replay is not None:
         _add_learning(found, config, replay)
     _add_visits(found, config, rounds)
@@ -125,10 +128,9 @@ def report_on(config: Mapping[str, Any]) -> Report:
 
 
 def _add_rounds(
-    found: Report, config: Mapping[str, Any], rounds: Rounds, replay: Replay | None
+    found: Report, agent: Mapping[str, Any], num_envs: int, rounds: Rounds, replay: Replay | None
 ) -> None:
     """Iterations: those of replay learn by a cadence, on-policy ones make one update each."""
-    agent, num_envs = config["agent"], config["env"]["num_envs"]
     batch, each, updates, of, ratio = agent.get("batch_size"), 1.0, rounds.count, "", None
     if replay is not None:
         gradient_steps, train_freq = replay.cadence.gradient_steps, replay.cadence.train_freq
@@ -136,7 +138,7 @@ def _add_rounds(
         of = "" if batch is None else f" of {batch:,} transitions"
         ratio = None if batch is None else gradient_steps * batch / train_freq
     elif {"n_epochs", "batch_size"} <= set(agent):
-        parts = max(1, rounds.size // batch)
+        parts = max(1, rounds.size // agent["batch_size"])
         of = f" of {agent['n_epochs']} epochs, {parts:,} minibatches each"
     line = f"{rounds.size:,} steps ({num_envs} environments x {rounds.size // num_envs}), then "
     line += f"{each:,.4g} update{'s' * (each != 1)}{of}"

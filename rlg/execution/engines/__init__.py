@@ -26,10 +26,14 @@ class EngineEntry:
 
 
 ENGINES = {
-    "local": EngineEntry("rlg.execution.engines.local:open_local", ("replay", "batches")),
+    "local": EngineEntry(
+        "rlg.execution.engines.local:open_local", ("replay", "batches", "gradients")
+    ),
     "threads": EngineEntry("rlg.execution.engines.threads:open_threads", ("replay", "batches")),
     "ray": EngineEntry(
-        "rlg.execution.engines.ray.engine:open_ray", ("sharded_replay",), RaySettings
+        "rlg.execution.engines.ray.engine:open_ray",
+        ("sharded_replay", "batches", "gradients"),
+        RaySettings,
     ),
 }
 

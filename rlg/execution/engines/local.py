@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from rlg.errors import SpecError
 from rlg.execution.loops import loop_class
-from rlg.execution.roles import AgentFactory, Loop, Sampler, Stop, never
-from rlg.execution.sampling import SteppingSampler
-from rlg.execution.trainers import BatchTrainer, FusedTrainer
+from rlg.execution.roles import AgentFactory, Loop, Role, Sampler, Stop, never
+from rlg.execution.sampling import GradientSampler, SteppingSampler
+from rlg.execution.trainers import BatchTrainer, FusedTrainer, GradientTrainer
 from rlg.execution.types import Batch, Clock, Segment, Weights
 
 
@@ -20,6 +21,7 @@ class LocalPool:
     """One sampler, called when its samples are wanted."""
 
     is_concurrent = False
+    keeps_episodes = True
 
     def __init__(self, sampler: Sampler, *, wants_weights: bool) -> None:
         self.sampler = sampler
@@ -56,20 +58,37 @@ class LocalPool:
 def open_local(factory: AgentFactory, settings: Mapping[str, Any], horizon: int) -> Loop:
     """Engine `local`."""
     backend = settings.get("actor_backend")
-    learner = factory.make("actor", "learner")
-    actor = learner if backend is None else factory.make("actor", backend=backend)
+    roles: tuple[Role, ...] = ("actor",)
+    if factory.loop == "gradients":
+        roles, backend = ("actor", "gradient_worker"), differentiating(backend)
+    learner = factory.make(*roles, "learner")
+    actor = learner if backend is None else factory.make(*roles, backend=backend)
     pool = LocalPool(make_sampler(factory, actor), wants_weights=actor is not learner)
     return assemble(factory, learner, pool, horizon)
+
+
+def differentiating(backend: str | None) -> str | None:
+    """A backend for samplers that compute gradients; NumPy has none."""
+    if backend == "numpy":
+        raise SpecError(
+            "executor.actor_backend: numpy computes forward only, but this agent's samplers "
+            "compute gradients. Leave it out, or use torch or tf."
+        )
+    return backend
 
 
 def make_sampler(factory: AgentFactory, actor: Any, index: int = 0) -> SteppingSampler:
     """A sampler with environments of its own."""
     env = factory.make_env(index)
-    return SteppingSampler(env, actor, factory.make_adder(), factory.task_steps(env.num_envs))
+    cls = GradientSampler if factory.loop == "gradients" else SteppingSampler
+    return cls(env, actor, factory.make_adder(), factory.task_steps(env.num_envs))
+
+
+TRAINERS = {"replay": FusedTrainer, "batches": BatchTrainer, "gradients": GradientTrainer}
 
 
 def assemble(factory: AgentFactory, learner: Any, pool: Any, horizon: int) -> Loop:
     """The agent's loop around a pool and a learner of this process."""
-    trainer = (BatchTrainer if factory.loop == "batches" else FusedTrainer)(learner)
+    trainer = TRAINERS[factory.loop](learner)
     loop: Loop = loop_class(factory.loop)(pool, trainer, factory.cadence, Clock(horizon=horizon))
     return loop

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from rlg.graph.limits import NonNegativeFloat, PositiveFloat, PositiveInt
 
@@ -36,3 +38,10 @@ class RaySettings:
     worker_cpus: NonNegativeFloat = 1.0
     object_store_gb: PositiveFloat = 1.0
     evaluator: bool = True
+
+
+def num_workers(settings: Mapping[str, Any]) -> int:
+    """Processes that sample: on Ray as configured, or one per core but one."""
+    if settings["type"] != "ray":
+        return 1
+    return settings["num_workers"] or max(1, (os.cpu_count() or 2) - 1)

@@ -23,6 +23,7 @@ class ThreadPool:
 
     wants_weights = True
     is_concurrent = False
+    keeps_episodes = True
 
     def __init__(self, sampler: SteppingSampler) -> None:
         self.sampler = sampler

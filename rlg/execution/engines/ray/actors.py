@@ -9,12 +9,12 @@ import secrets
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from rlg.execution.evaluation import Evaluation, evaluate
-from rlg.execution.roles import AgentFactory
-from rlg.execution.sampling import SteppingSampler
-from rlg.execution.types import Batch, Clock, Sample, Weights
+from rlg.execution.roles import AgentFactory, Role
+from rlg.execution.sampling import GradientSampler, SteppingSampler
+from rlg.execution.types import Batch, Clock, Sample, Segment, Weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,10 @@ class _Actor:
 
 
 class Worker(_Actor):
-    """A sampler with environments of its own."""
+    """A sampler with environments of its own, whose records go to a shard of the memory."""
+
+    roles: ClassVar[tuple[Role, ...]] = ("actor", "preparer")
+    sampler_class: ClassVar[type[SteppingSampler]] = SteppingSampler
 
     def __init__(
         self, factory: AgentFactory, index: int, count: int, backend: str | None, steps: int
@@ -61,25 +64,22 @@ class Worker(_Actor):
         # A worker that was restarted plays other episodes than the one before.
         restarted = ray.get_runtime_context().was_current_actor_reconstructed
         stream = f"actor/{self.incarnation}" if restarted else "actor"
-        agent = factory.make(
-            "actor", "preparer", index=index, count=count, stream=stream, backend=backend
-        )
+        agent = factory.make(*self.roles, index=index, count=count, stream=stream, backend=backend)
         env = factory.make_env(index, salt=self.incarnation if restarted else 0)
-        self.sampler = SteppingSampler(env, agent, factory.make_adder(), steps)
+        self.sampler = self.sampler_class(env, agent, factory.make_adder(), steps)
         self.sampler.start()
 
-    def sample(
-        self, clock: Clock, version: int, weights: Sequence[Any]
-    ) -> tuple[Report, list[Batch]]:
-        """One task: the report for the driver, and prepared records for a shard."""
+    def sample(self, clock: Clock, version: int, weights: Sequence[Any]) -> tuple[Report, Any]:
+        """One task: the report for the driver, and what is learnt from."""
         begun = time.perf_counter()
         newer = self._newer(version, weights)
         if newer is not None:
             self.sampler.set_weights(newer)
-        found = self.sampler.sample(clock)
-        assert found is not None, "nobody stops a worker in the middle of a task"
-        segment, batches = found
-        prepared = [self.sampler.actor.prepare(batch) for batch in batches]
+        try:
+            segment, product = self._task(clock)
+        except Exception as error:
+            error.incarnation = self.incarnation  # type: ignore[attr-defined]
+            raise
         report = Report(
             self.index,
             self.incarnation,
@@ -89,7 +89,37 @@ class Worker(_Actor):
             segment.lengths,
             time.perf_counter() - begun,
         )
-        return report, prepared
+        return report, product
+
+    def _task(self, clock: Clock) -> tuple[Segment, Any]:
+        """The next steps, and what is learnt from them: here, prepared records."""
+        segment, batches = self._sampled(clock)
+        return segment, [self.sampler.actor.prepare(batch) for batch in batches]
+
+    def _sampled(self, clock: Clock) -> tuple[Segment, Sequence[Batch]]:
+        found = self.sampler.sample(clock)
+        assert found is not None, "nobody stops a worker in the middle of a task"
+        return found
+
+
+class SegmentWorker(Worker):
+    """A sampler whose segments the learner joins with those of others."""
+
+    roles = ("actor",)
+
+    def _task(self, clock: Clock) -> tuple[Segment, Segment]:
+        segment, _ = self._sampled(clock)
+        return segment, segment
+
+
+class GradientWorker(Worker):
+    """A sampler that differentiates the loss on its segments."""
+
+    roles = ("actor", "gradient_worker")
+    sampler_class = GradientSampler
+
+    def _task(self, clock: Clock) -> tuple[Segment, Any]:
+        return self._sampled(clock)
 
 
 @dataclass(frozen=True, slots=True)

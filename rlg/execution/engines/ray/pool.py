@@ -28,38 +28,31 @@ class Sampled(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Task:
+class Task:
+    """One that was sent to a worker, with the reference of what it will be learnt from."""
+
     worker: int
     version: int
-    batches: Any
+    product: Any
     begun: float
 
 
-class RayPool:
-    """Workers with tasks in flight; `ready` returns what they have finished and sends new ones."""
+class WorkerPool:
+    """What all pools share: tasks in flight, the newest weights, failures, restarts, figures."""
 
-    is_concurrent = True
+    keeps_episodes = False
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        workers: Sequence[Any],
-        cadence: Cadence,
-        task_steps: int,
-        timeout: float,
-    ) -> None:
-        """`task_steps` are those of all environments of a worker; `timeout` is in seconds."""
+    def __init__(self, cluster: Cluster, workers: Sequence[Any], timeout: float) -> None:
+        """`timeout` is in seconds."""
         self.cluster = cluster
-        self._handles = workers
-        self.cadence = cadence
-        self.task_steps = task_steps
         self.timeout = timeout
-        self._tasks: dict[Any, _Task] = {}  # by reference of the report
+        self._handles = workers
+        self._tasks: dict[Any, Task] = {}  # by reference of the report
         self._weights: tuple[int, Any] | None = None
         self._is_used = True  # whether a task was sent with the newest weights
         self._incarnations: dict[int, int] = {}
         self._failures = [0] * len(workers)
-        self._restarted = [0.0] * len(workers)  # when that was asked for
+        self._failed: dict[int, int | None] = {}  # the incarnation that failed last
         self._finished: list[float | None] = [None] * len(workers)  # when a worker last was
         self._workers = [
             {"steps": 0.0, "episodes": 0.0, "weights age": 0.0, "restarts": 0.0} for _ in workers
@@ -78,50 +71,19 @@ class RayPool:
         self._weights = (weights.version, self.cluster.ray.put(weights))
         self._is_used = False
 
-    def ready(
-        self, clock: Clock, stop: Stop = never, *, wait: bool = True, refill: Collection[int] = ()
-    ) -> list[tuple[Report, Sequence[Sampled]]]:
-        """Finished tasks. Without `wait` those that are there already; with it at least one, or
-        none after half a second, so that a stop request is seen.
-        """
-        self._send(clock, refill)
-        if not self._tasks:
-            if wait:
-                time.sleep(0.005)
-            return []
-        ray = self.cluster.ray
-        found, _ = ray.wait(
-            list(self._tasks),
-            num_returns=len(self._tasks) if not wait else 1,
-            timeout=POLL if wait else 0,
-            fetch_local=False,
-        )
-        results = [item for reference in found if (item := self._collect(reference, clock))]
-        self._restart_hung()
-        self._send(clock.after(steps=sum(report.steps for report, _ in results)), refill)
-        return results
-
-    def _send(self, clock: Clock, refill: Collection[int]) -> None:
-        """Keeps workers busy, as far as the ratio of updates to steps allows."""
+    # -- tasks ------------------------------------------------------------------------------------
+    def _submit(self, index: int, clock: Clock) -> None:
+        """A task for a worker, by the newest weights."""
         assert self._weights is not None, "weights are published before anybody samples"
         version, weights = self._weights
-        load = [0] * len(self._handles)
-        for task in self._tasks.values():
-            load[task.worker] += 1
-        for _ in range(TASKS):
-            for index, worker in enumerate(self._handles):
-                ahead = (len(self._tasks) + 1) * self.task_steps
-                slack = TASKS * len(self._handles) * self.task_steps
-                allowed = index in refill or self.cadence.may_sample(clock, ahead, slack)
-                if load[index] == min(load) and load[index] < TASKS and allowed:
-                    report, batches = worker.sample.options(num_returns=2).remote(
-                        clock, version, [weights]
-                    )
-                    self._tasks[report] = _Task(index, version, batches, time.monotonic())
-                    load[index] += 1
-                    self._is_used = True
+        report, product = (
+            self._handles[index].sample.options(num_returns=2).remote(clock, version, [weights])
+        )
+        self._tasks[report] = Task(index, version, product, time.monotonic())
+        self._is_used = True
 
-    def _collect(self, reference: Any, clock: Clock) -> tuple[Report, Sequence[Sampled]] | None:
+    def _collect(self, reference: Any, clock: Clock) -> tuple[Report, Task] | None:
+        """A finished task; None if it failed."""
         task = self._tasks.pop(reference)
         ray = self.cluster.ray
         try:
@@ -138,13 +100,14 @@ class RayPool:
         figures["episodes"] += len(report.returns)
         figures["weights age"] = clock.updates - report.version
         figures["restarts"] += before != report.incarnation
-        return report, [Sampled(task.worker, report.steps, task.batches)]
+        return report, task
 
-    def _fail(self, task: _Task, error: Exception) -> None:
+    def _fail(self, task: Task, error: Any) -> None:
         """Restarts a worker whose environment failed; the same failure again and again is told."""
-        index = task.worker
-        if task.begun < self._restarted[index]:
-            return  # It was in the queue of a worker that is restarted already.
+        index, incarnation = task.worker, getattr(error.cause, "incarnation", None)
+        if incarnation is not None and incarnation == self._failed.get(index):
+            return  # It is being ended already, and had more tasks in its queue.
+        self._failed[index] = incarnation
         self._failures[index] += 1
         if self._failures[index] >= FAILURES:
             raise ExecutionError(
@@ -163,7 +126,6 @@ class RayPool:
         for index, begun in oldest.items():
             finished = self._finished[index]
             if finished is not None and now - max(begun, finished) > self.timeout:
-                self._finished[index] = None
                 self._failures[index] += 1
                 if self._failures[index] >= FAILURES:
                     raise ExecutionError(
@@ -173,8 +135,8 @@ class RayPool:
                 self._restart(index)
 
     def _restart(self, index: int) -> None:
-        # Ray starts it anew and repeats its tasks.
-        self._restarted[index] = time.monotonic()
+        # Ray starts it anew and repeats its tasks; the first one waits for frameworks to load.
+        self._finished[index] = None
         self.cluster.ray.kill(self._handles[index], no_restart=False)
 
     def statistics(self) -> dict[str, float]:
@@ -206,3 +168,65 @@ class RayPool:
     def close(self) -> None:
         self._tasks.clear()
         self.cluster.close()
+
+
+class RayPool(WorkerPool):
+    """Workers of a replay: they never wait for the learner, and `ready` returns what they have
+    finished since.
+    """
+
+    is_concurrent = True
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        workers: Sequence[Any],
+        cadence: Cadence,
+        task_steps: int,
+        timeout: float,
+    ) -> None:
+        """`task_steps` are those of all environments of a worker; `timeout` is in seconds."""
+        super().__init__(cluster, workers, timeout)
+        self.cadence = cadence
+        self.task_steps = task_steps
+
+    def ready(
+        self, clock: Clock, stop: Stop = never, *, wait: bool = True, refill: Collection[int] = ()
+    ) -> list[tuple[Report, Sequence[Sampled]]]:
+        """Finished tasks. Without `wait` those that are there already; with it at least one, or
+        none after half a second, so that a stop request is seen.
+        """
+        self._send(clock, refill)
+        if not self._tasks:
+            if wait:
+                time.sleep(0.005)
+            return []
+        ray = self.cluster.ray
+        found, _ = ray.wait(
+            list(self._tasks),
+            num_returns=len(self._tasks) if not wait else 1,
+            timeout=POLL if wait else 0,
+            fetch_local=False,
+        )
+        results: list[tuple[Report, Sequence[Sampled]]] = [
+            (done[0], [Sampled(done[1].worker, done[0].steps, done[1].product)])
+            for reference in found
+            if (done := self._collect(reference, clock))
+        ]
+        self._restart_hung()
+        self._send(clock.after(steps=sum(report.steps for report, _ in results)), refill)
+        return results
+
+    def _send(self, clock: Clock, refill: Collection[int]) -> None:
+        """Keeps workers busy, as far as the ratio of updates to steps allows."""
+        load = [0] * len(self._handles)
+        for task in self._tasks.values():
+            load[task.worker] += 1
+        for _ in range(TASKS):
+            for index in range(len(self._handles)):
+                ahead = (len(self._tasks) + 1) * self.task_steps
+                slack = TASKS * len(self._handles) * self.task_steps
+                allowed = index in refill or self.cadence.may_sample(clock, ahead, slack)
+                if load[index] == min(load) and load[index] < TASKS and allowed:
+                    self._submit(index, clock)
+                    load[index] += 1
