@@ -2,6 +2,8 @@
 VENV   ?= .venv
 PYTHON ?= python3.11
 PYTEST_ARGS ?=
+BENCH_ARGS ?=
+PEERS ?= .venv-peers
 
 BIN   := $(VENV)/bin
 STAMP := $(VENV)/.installed
@@ -26,7 +28,7 @@ SINGLE  := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 \
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo test check format format-check lint type imports sizes tests test-all \
-	bench clean
+	bench bench-peers clean
 
 help: ## Show the verbs
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -78,9 +80,19 @@ test-all: $(STAMP) ## Run every test, slow ones too, and record the counts in do
 	@$(SINGLE) $(BIN)/python -m pytest $(WORKERS) -m "" --junitxml=$(JUNIT) $(PYTEST_ARGS); status=$$?; \
 	$(BIN)/python scripts/record_results.py $(JUNIT) && exit $$status
 
-bench: $(STAMP) ## Measure what assembly, build and acting cost over hand-written code
-	@$(BIN)/python -m rlg.bench.assembly
-	@$(BIN)/python -m rlg.bench.overhead
+bench: $(STAMP) ## Measure what rlg costs beside named opponents: BENCH_ARGS="bench=all --full"
+	@$(BIN)/rlg bench $(BENCH_ARGS)
+
+bench-peers: $(PEERS)/.installed ## Set up .venv-peers with the libraries that benchmarks compare with
+
+# torch goes first and by its exact version, as above. Versions are those of the figures' opponents.
+$(PEERS)/.installed: Makefile
+	@test -x $(PEERS)/bin/pip || $(PYTHON) -m venv $(PEERS)
+	@echo "Installing into $(PEERS): some minutes the first time"
+	@$(PEERS)/bin/python -m pip -qq --disable-pip-version-check --no-input install "$(TORCH)"
+	@$(PEERS)/bin/python -m pip -qq --disable-pip-version-check --no-input install "$(TORCH)" \
+		"ray[rllib]==2.60.0" gymnasium ale-py opencv-python-headless stable-baselines3 cpprb psutil
+	@touch $@
 
 clean: ## Remove caches and build products, but neither the environment nor outputs/
 	rm -rf build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis \

@@ -1,4 +1,4 @@
-"""PPO by hand, in plain torch: the opponent of `rlg/bench/ppo.py`, and nothing of rlg but the
+"""PPO by hand, in plain torch: the opponent of the suite `train`, and nothing of rlg but the
 environment. Values and order of operations are Stable-Baselines3's; so are the initial values.
 """
 

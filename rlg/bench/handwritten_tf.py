@@ -1,4 +1,4 @@
-"""What one would write by hand in TensorFlow: opponents of `rlg.bench.overhead`."""
+"""What one would write by hand in TensorFlow: opponents of the suites `build` and `act`."""
 
 from __future__ import annotations
 

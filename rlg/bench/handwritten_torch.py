@@ -1,4 +1,4 @@
-"""What one would write by hand in torch: the opponents of `rlg.bench.overhead`.
+"""What one would write by hand in torch: the opponents of the suites `build` and `act`.
 
 Tuned as an expert would: functional calls on plain tensors (no nn.Module), inference mode, fused
 bias, channels_last kernels on permuted NHWC frames, fused Adam.

@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 from rlg import __version__
 from rlg.api.phases import DONE
 from rlg.cli import (
+    bench,
     completion,
     component,
     config_view,
@@ -42,6 +43,7 @@ PARTS: dict[str, dict[str, Any]] = {
         "list": listing.list_,
         "config": config_view.config,
         "doctor": doctor.doctor,
+        "bench": bench.bench,
         "completion": completion.completion,
     },
 }

@@ -15,6 +15,7 @@ from typing import Annotated, Any
 import typer
 
 from rlg.api.config.groups import composed_groups, groups, option_file
+from rlg.cli.bench import KEYS
 from rlg.cli.listing import WORDS
 from rlg.errors import SpecError
 from rlg.spelling import suggestion
@@ -91,6 +92,12 @@ def _candidates(
         found = [*flags.get(command, ()), "--help"]
     elif command == "completion":
         found = SCRIPTS
+    elif command == "bench":
+        found = [f"{key}=" for key in KEYS]
+        if current.startswith("bench="):
+            from rlg.bench.suites import ALL, SUITES
+
+            found = [f"bench={name}" for name in (*SUITES, ALL)]
     elif command == "list":
         found = _topics(folder)
     elif last == "--checkpoint":

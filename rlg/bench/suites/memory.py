@@ -1,4 +1,4 @@
-"""Prioritized replay against cpprb: `python -m rlg.bench.replay`.
+"""Prioritized replay against cpprb.
 
 One cycle inserts 64 records with priorities, samples 512 with importance weights and updates their
 priorities, through `execute` with numpy in and out. Both sides hold full memories and take turns in
@@ -8,16 +8,15 @@ insert takes a step of 64 environments with both stacks, as cpprb's does: the ad
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
 from rlg.backends.executor import GraphExecutor, make_executor
-from rlg.bench.timing import Comparison, compare
+from rlg.bench.measuring import blocks_of, interleave
+from rlg.bench.results import Row
+from rlg.bench.running import Settings
 from rlg.errors import pip_install
 from rlg.execution.adders import Frames
 from rlg.graph.components.memories.frames import FrameReplay
@@ -26,6 +25,7 @@ from rlg.graph.spaces import BoolBox, Box, Dict, FloatBox, IntBox
 
 INSERT, SAMPLE = 64, 512
 ALPHA, BETA = 0.6, 0.4
+CYCLE = {"insert": INSERT, "sample": SAMPLE, "update": SAMPLE}
 MISSING = f"cpprb is missing: {pip_install('peers')} -c constraints.txt"
 Cycle = Callable[[], object]
 Made = Callable[[dict[str, Any]], dict[str, Any]]
@@ -127,13 +127,24 @@ def fill(insert: Callable[..., object], space: Dict, capacity: int, step: int) -
     return {name: column[:INSERT] for name, column in records.items()}
 
 
-def measure(kind: str, backend: str, capacity: int, pairs: int) -> tuple[Comparison, float | None]:
+def measure(settings: Settings) -> Iterator[Row]:
+    """Small records at several capacities, and stacks of frames."""
+    runs = [("small", n) for n in settings.choose([100_000], [10_000, 100_000, 1_000_000])]
+    runs.append(("atari", settings.choose(5_000, 20_000)))
+    for kind, capacity in runs:
+        for backend in settings.backends:
+            yield row(kind, backend, capacity, settings)
+
+
+def row(kind: str, backend: str, capacity: int, settings: Settings) -> Row:
     """Ours against cpprb's, and for images how many frames ours keeps for each transition."""
     is_atari = kind == "atari"
+    case = f"{'Atari stacks' if is_atari else 'small records'}, capacity {capacity:,}"
+    names = case, f"rlg {backend}", "cpprb", "cycle"
     space = ATARI if is_atari else SMALL
     theirs = make_cpprb(space, capacity)
     if theirs is None:
-        raise SystemExit(MISSING)
+        return Row(*names, missing=MISSING)
     memory: Any = (
         FrameReplay(capacity, INSERT, alpha=ALPHA)
         if is_atari
@@ -145,39 +156,9 @@ def measure(kind: str, backend: str, capacity: int, pairs: int) -> tuple[Compari
     step = INSERT if is_atari else min(capacity, 5000)
     records = fill(lambda r, p: ours.execute("insert", made(r), p), space, capacity, step)
     fill(lambda r, p: theirs.add(**r, priorities=p), space, capacity, step)
-    mine, other = our_cycle(ours, records, made), their_cycle(theirs, records)
-    found = compare(mine, other, pairs=pairs, block=0.05)
-    kept = memory.buffer_size / float(ours.execute("size")) if is_atari else None
-    return found, kept
-
-
-def main() -> None:
-    """Prints the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--backends", nargs="+", default=["numpy", "torch", "tf"])
-    parser.add_argument("--capacities", nargs="+", type=int, default=[10_000, 100_000, 1_000_000])
-    parser.add_argument("--atari", type=int, default=20_000, help="capacity; 0 leaves it out")
-    parser.add_argument("--pairs", type=int, default=15)
-    options = parser.parse_args()
-    table = Table(title=f"Insert {INSERT}, sample {SAMPLE}, update {SAMPLE}, against cpprb")
-    for column in ("records", "capacity", "backend", "ours ms", "cpprb ms", "ratio", "frames"):
-        table.add_column(column, justify="left" if column in ("records", "backend") else "right")
-    runs = [("small", capacity) for capacity in options.capacities]
-    runs += [("atari", options.atari)] if options.atari else []
-    for kind, capacity in runs:
-        for backend in options.backends:
-            found, frames = measure(kind, backend, capacity, options.pairs)
-            table.add_row(
-                kind,
-                f"{capacity:,}",
-                backend,
-                f"{found.ours * 1e3:.3f}",
-                f"{found.theirs * 1e3:.3f}",
-                str(found),
-                "" if frames is None else f"{frames:.2f}",
-            )
-    Console().print(table)
-
-
-if __name__ == "__main__":
-    main()
+    cycles = {"ours": our_cycle(ours, records, made), "theirs": their_cycle(theirs, records)}
+    found = interleave(blocks_of(cycles, 2.5 * settings.block), settings.rounds(15, 41))
+    kept = memory.buffer_size / float(ours.execute("size")) if is_atari else 0.0
+    note = f"{kept:.2f} frames kept per transition; cpprb keeps 8" if is_atari else ""
+    costs, others = tuple(found["ours"]), tuple(found["theirs"])
+    return Row(*names, costs, others, settings=CYCLE, note=note)

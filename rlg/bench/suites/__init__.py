@@ -1,0 +1,52 @@
+"""The suites by name: dotted paths, imported on use. A suite takes Settings and yields Rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from rlg.errors import SpecError
+from rlg.spelling import unknown
+
+if TYPE_CHECKING:
+    from rlg.bench.results import Row
+    from rlg.bench.running import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Where a suite is, and what it measures."""
+
+    path: str
+    title: str
+
+
+SUITES = {
+    "build": Entry("rlg.bench.suites.build:measure", "assembly and build"),
+    "act": Entry("rlg.bench.suites.act:measure", "greedy actions, numpy in and out"),
+    "memory": Entry("rlg.bench.suites.memory:measure", "prioritized replay"),
+    "train": Entry("rlg.bench.suites.train:measure", "PPO on CartPole, rollouts and updates"),
+}
+ALL = "all"
+
+
+def load_suite(name: str) -> Callable[[Settings], Iterable[Row]]:
+    """The function that measures."""
+    module, _, attribute = SUITES[name].path.partition(":")
+    found: Callable[[Settings], Iterable[Row]] = getattr(import_module(module), attribute)
+    return found
+
+
+def chosen(text: str | None) -> list[str]:
+    """The suites that `bench=act,memory` names, in the order of the table; None and `all`: all."""
+    if text is None or text == ALL:
+        return list(SUITES)
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    for name in names:
+        if name not in SUITES:
+            raise SpecError(f"bench={text}: {unknown('suite', name, [*SUITES, ALL])}")
+    if not names:
+        raise SpecError(f"bench={text}: expected names of suites. Known: {', '.join(SUITES)}.")
+    return [name for name in SUITES if name in names]

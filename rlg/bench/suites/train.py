@@ -1,0 +1,82 @@
+"""PPO on CartPole with rl-zoo3's values: CPU time per step beside hand-written torch and SB3.
+
+Contenders take turns on one thread, a block of rollouts and updates each, with the same number of
+samples trained per sample collected (20). Stable-Baselines3 runs in the peers' environment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from rlg.bench.measuring import Block, block_of, interleave
+from rlg.bench.peers import Opponent
+from rlg.bench.results import Row
+from rlg.bench.running import Settings
+
+STEPS = 32 * 8  # of one rollout
+BLOCK = 4  # rollouts
+TOTAL = 10_000_000  # Schedules hardly move: all blocks cost the same.
+HAND, SB3 = "by hand, torch", "Stable-Baselines3"
+FACTS = {"threads": 1, "replay_ratio": 20, "frame_skip": 1, "num_envs": 8}
+
+
+def measure(settings: Settings) -> Iterator[Row]:
+    """Our backends against both opponents."""
+    mine = [f"rlg {backend}" for backend in settings.frameworks()]
+    loops = {f"rlg {backend}": ours(backend) for backend in settings.frameworks()}
+    loops[HAND] = by_hand()
+    blocks: dict[str, Block] = {
+        name: block_of(loop, units=STEPS * BLOCK) for name, loop in loops.items()
+    }
+    with Opponent("sb3_ppo", {"rollouts": BLOCK}, wanted=settings.peers) as sb3:
+        found = interleave({**blocks, SB3: sb3.block}, settings.rounds(7, 21))
+    for name in mine:
+        for other in (HAND, SB3):
+            row = Row("PPO, CartPole", name, other, "step", clock="cpu", settings=FACTS)
+            if other in found:
+                costs: dict[str, Any] = {"costs": tuple(found[name]), "others": tuple(found[other])}
+                yield replace(row, **costs, note=sb3.described if other == SB3 else "")
+            else:
+                yield replace(row, missing=sb3.missing)
+
+
+def ours(backend: str) -> Callable[[], object]:
+    """The whole loop as a run has it, without logging."""
+    from rlg.api.agents.factory import ConfiguredAgents
+    from rlg.api.config.validate import validate
+    from rlg.execution.engines import open_engine
+
+    linear = {"type": "linear", "final": 0.0}
+    agent = {"type": "ppo", "n_steps": 32, "batch_size": 256, "n_epochs": 20}
+    agent |= {"gamma": 0.98, "gae_lambda": 0.8, "clip_range": {**linear, "initial": 0.2}}
+    optimizer = {"type": "adam", "learning_rate": {**linear, "initial": 1e-3}, "epsilon": 1e-5}
+    config = validate(
+        {
+            "total_timesteps": TOTAL,
+            "agent": agent,
+            "env": {"name": "cartpole", "num_envs": 8},
+            "network": {"type": "mlp", "units": [64, 64], "activation": "tanh"},
+            "optimizer": {**optimizer, "max_grad_norm": 0.5},
+            "backend": {"type": backend, "threads": 1},
+        }
+    )
+    loop = open_engine(ConfiguredAgents(config), config["executor"], TOTAL)
+    loop.start()
+    return lambda: _repeat(lambda: loop.iterate(lambda: False))
+
+
+def by_hand() -> Callable[[], object]:
+    """Plain torch on the same environments."""
+    from rlg.bench.handwritten_ppo import HandwrittenPPO
+    from rlg.envs import make_env
+
+    env = make_env("cartpole", num_envs=8)
+    ppo = HandwrittenPPO(env, observations=4, actions=2, total_timesteps=TOTAL)
+    return lambda: _repeat(ppo.iterate)
+
+
+def _repeat(iterate: Callable[[], object]) -> None:
+    for _ in range(BLOCK):
+        iterate()

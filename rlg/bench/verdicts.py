@@ -1,0 +1,91 @@
+"""What got slower against an earlier `bench.json`.
+
+Ratios are compared, not times: both runs had their opponents beside them. A row is slower if its
+quartiles lie wholly above the earlier ones and its median is worse by more than TOLERANCE: two
+processes differ by some percent for no reason (where memory happens to lie).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from rlg.bench.results import Report, Row
+from rlg.bench.tables import compared
+
+TOLERANCE = 0.05
+Word = Literal["slower", "faster", "same", "missing", "other settings", "other machine", "new"]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How one row stands to its predecessor."""
+
+    suite: str
+    row: Row
+    word: Word
+    before: str = ""
+    now: str = ""
+
+    @property
+    def cells(self) -> list[str]:
+        names = [self.suite, self.row.case, self.row.ours, self.row.opponent]
+        return [*names, self.before, self.now, self.word]
+
+
+COLUMNS = ("suite", "case", "rlg on", "against", "before", "now", "verdict")
+
+
+def verdicts(old: Report, new: Report) -> list[Verdict]:
+    """Of all rows of suites that ran now; rows that are gone are `missing`."""
+    same_machine = not differences(old, new)
+    earlier = {suite.name: {row.key: row for row in suite.rows} for suite in old.suites}
+    found = []
+    for suite in new.suites:
+        left = dict(earlier.get(suite.name, {}))
+        for row in suite.rows:
+            before = left.pop(row.key, None)
+            found.append(_verdict(suite.name, before, row, same_machine))
+        found += [Verdict(suite.name, row, "missing") for row in left.values() if row.costs]
+    return found
+
+
+def differences(old: Report, new: Report) -> list[str]:
+    """How the machine and its frameworks differ: reasons to doubt a comparison."""
+    return [
+        f"{name}: {old.machine.get(name)} before, {new.machine.get(name)} now"
+        for name in ("cores", "processor", "memory")
+        if not _alike(name, old.machine, new.machine)
+    ]
+
+
+def _alike(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+    a, b = old.get(name), new.get(name)
+    if name == "memory" and a and b:  # virtual machines have some pages more or fewer
+        return bool(abs(a - b) <= 0.05 * max(a, b))
+    return bool(a == b)
+
+
+def _verdict(suite: str, old: Row | None, new: Row, same_machine: bool) -> Verdict:
+    if old is None or not old.costs:
+        return Verdict(suite, new, "missing" if new.missing and old is not None else "new")
+    if not new.costs:
+        return Verdict(suite, new, "missing", compared(old, old.compared()))
+    texts = compared(old, old.compared()), compared(new, new.compared())
+    if (old.kind, old.clock, dict(old.settings)) != (new.kind, new.clock, dict(new.settings)):
+        return Verdict(suite, new, "other settings", *texts)
+    if new.kind != "ratio" and not same_machine:
+        return Verdict(suite, new, "other machine", *texts)  # seconds of two machines
+    return Verdict(suite, new, _word(old, new), *texts)
+
+
+def _word(old: Row, new: Row) -> Word:
+    before, now = old.compared(), new.compared()
+    size = old.median("costs") if old.kind == "difference" else abs(before.middle)
+    margin = TOLERANCE * size
+    if now.low > before.high and now.middle > before.middle + margin:
+        return "slower"
+    if now.high < before.low and now.middle < before.middle - margin:
+        return "faster"
+    return "same"

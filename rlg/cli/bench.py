@@ -1,0 +1,127 @@
+"""`rlg bench`: what rlg costs on this machine, beside named opponents."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rlg.api.phases import DONE, FAILED
+from rlg.cli.output import print_table
+from rlg.errors import SpecError
+from rlg.spelling import suggestion
+
+if TYPE_CHECKING:
+    from rlg.bench.results import Report
+
+KEYS = ("bench", "pairs", "block", "backends")
+FAILURE = "failed: "
+
+
+def bench(
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="KEY=VALUE",
+            help="bench=act,memory (suites, or all), pairs=5, block=0.02, backends=torch,tf.",
+        ),
+    ] = None,
+    full: Annotated[bool, typer.Option("--full", help="More pairs, more sizes.")] = False,
+    compare: Annotated[
+        Path | None, typer.Option(help="An earlier bench.json: exit 1 if something got slower.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="A folder; default outputs/bench/...")
+    ] = None,
+) -> int:
+    """Measure throughput against named opponents: rlg bench bench=act,memory.
+
+    Without arguments all suites run in their quick form, in about three minutes on two quiet cores.
+    `bench=all` adds opponents that live in an environment of their own (make bench-peers). The
+    folder has bench.json with every sample, pictures and report.html.
+    """
+    given = _read(words or [])
+    from rlg.bench.results import Report
+    from rlg.bench.suites import chosen
+
+    names = chosen(given.get("bench"))
+    old = None if compare is None else Report.read(compare)
+    folder = output or Path("outputs", "bench", datetime.now().strftime("%Y-%m-%d/%H-%M-%S"))
+    folder.mkdir(parents=True, exist_ok=True)
+    from rlg.bench.running import Settings, run_suites
+
+    options = {key: value for key, value in given.items() if key != "bench"}
+    settings = Settings(full=full, peers="bench" in given, **options)
+    report = run_suites(names, settings, lambda line: print(line, file=sys.stderr, flush=True))
+    _show(report, folder)
+    has_failed = any(row.missing.startswith(FAILURE) for s in report.suites for row in s.rows)
+    is_slower = old is not None and _judge(old, report)
+    return FAILED if has_failed or is_slower else DONE
+
+
+def _read(words: Sequence[str]) -> dict[str, Any]:
+    """The values of `key=value`, checked."""
+    found: dict[str, Any] = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not equals:
+            raise SpecError(f"'{word}' is not of the form key=value. Keys: {', '.join(KEYS)}.")
+        if key not in KEYS:
+            keys = ", ".join(KEYS)
+            raise SpecError(f"there is no key '{key}'.{suggestion(key, KEYS)} Known: {keys}.")
+        found[key] = _value(key, value)
+    return found
+
+
+def _value(key: str, value: str) -> Any:
+    if key == "bench":
+        return value
+    if key == "backends":
+        names, known = tuple(value.split(",")), ("numpy", "torch", "tf")
+        for name in names:
+            if name not in known:
+                hint = suggestion(name, known)
+                raise SpecError(f"backends={value}: there is no backend '{name}'.{hint}")
+        return names
+    try:
+        number = int(value) if key == "pairs" else float(value)
+    except ValueError:
+        kind = "an integer" if key == "pairs" else "a number"
+        raise SpecError(f"{key}: expected {kind}, got '{value}'.") from None
+    if not 0 < number < 1e6:
+        raise SpecError(f"{key}: must be above 0, got {value}.")
+    return number
+
+
+def _show(report: Report, folder: Path) -> None:
+    """Writes all files, prints the tables."""
+    from rlg.bench import page, pictures, tables
+
+    path = report.write(folder)
+    drawn = {suite.name: pictures.draw(suite, folder) for suite in report.suites}
+    (folder / "report.html").write_text(page.page(report, drawn), encoding="utf-8")
+    for suite in report.suites:
+        print(f"\n{tables.headline(suite)}")
+        print_table(tables.COLUMNS, [tables.cells(row) for row in suite.rows], right=tables.NUMBERS)
+    for text in tables.warnings(report):
+        print(f"warning:    {text}: take these figures with care")
+    print(f"\nresults:    {path}\nreport:     {folder / 'report.html'}")
+
+
+def _judge(old: Report, new: Report) -> bool:
+    """Prints what changed; returns whether something got slower."""
+    from rlg.bench.verdicts import COLUMNS, differences, verdicts
+
+    found = verdicts(old, new)
+    styles = {"slower": "red", "faster": "green"}
+    print()
+    print_table(COLUMNS, [verdict.cells for verdict in found], styles=styles)
+    for text in differences(old, new):
+        print(f"warning:    another machine: {text}")
+    slower = [verdict for verdict in found if verdict.word == "slower"]
+    print(f"slower:     {len(slower)} of {len(found)} rows")
+    return bool(slower)

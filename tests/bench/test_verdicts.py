@@ -1,0 +1,77 @@
+"""`rlg bench --compare`: what counts as slower."""
+
+from __future__ import annotations
+
+import pytest
+
+from rlg.bench.verdicts import differences, verdicts
+from tests.bench.reports import MACHINE, report, row
+
+SMALL = [1.00, 1.01, 1.02, 1.03, 1.04]
+
+
+def word(old, new, **options):
+    (found,) = verdicts(report(old), report(new, **options))
+    return found.word
+
+
+def scaled(factor: float) -> list[float]:
+    return [factor * ratio for ratio in SMALL]
+
+
+def test_slower_is_beyond_the_spread_and_beyond_five_percent():
+    assert word(row(SMALL), row(scaled(1.10))) == "slower"
+    assert word(row(SMALL), row(scaled(1.04))) == "same"  # quartiles apart, but by 4 %
+    assert word(row(SMALL), row(scaled(0.90))) == "faster"
+    assert word(row(SMALL), row(SMALL)) == "same"
+
+
+def test_wide_spreads_justify_a_worse_median():
+    assert word(row([0.5, 1.0, 1.5, 2.0, 2.5]), row([0.9, 1.2, 1.8, 2.4, 2.9])) == "same"
+
+
+def test_builds_are_compared_by_their_difference():
+    old = row([1.5, 1.51, 1.52], kind="difference")
+    assert word(old, row([1.8, 1.81, 1.82], kind="difference")) == "slower"
+    assert word(old, row([1.53, 1.54, 1.55], kind="difference")) == "same"
+
+
+def test_rows_that_are_gone_are_missing_and_others_are_new():
+    old, new = report(row(), row(case="gone")), report(row(), row(case="added"))
+    words = {verdict.row.case: verdict.word for verdict in verdicts(old, new)}
+    assert words == {"MLP, batch 1": "same", "gone": "missing", "added": "new"}
+
+
+def test_an_opponent_that_is_not_there_now_is_missing():
+    absent = row(costs=(), others=(), missing="no .venv-peers")
+    assert word(row(), absent) == "missing"
+    assert word(absent, row()) == "new"
+
+
+def test_suites_that_did_not_run_are_not_missed():
+    assert verdicts(report(row()), report(suites=())) == []
+
+
+def test_other_settings_are_not_compared():
+    old = row(settings={"threads": 1})
+    assert word(old, row(scaled(9.0), settings={"threads": 2})) == "other settings"
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ({"cores": 4}, "cores: 2 before, 4 now"),
+        ({"processor": "Other"}, "processor: Abacus 3000 before, Other now"),
+        ({"memory": 16_000_000_000}, "memory: 8000000000 before, 16000000000 now"),
+    ],
+)
+def test_another_machine_is_named(change, text):
+    assert differences(report(), report(machine={**MACHINE, **change})) == [text]
+    assert differences(report(), report(machine={**MACHINE, "memory": 8_010_000_000})) == []
+
+
+def test_seconds_of_another_machine_are_not_compared_but_ratios_are():
+    other = {"machine": {**MACHINE, "cores": 64}}
+    old = row(SMALL, kind="figure", others=())
+    assert word(old, row(scaled(3.0), kind="figure", others=()), **other) == "other machine"
+    assert word(row(SMALL), row(scaled(3.0)), **other) == "slower"

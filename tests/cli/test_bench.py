@@ -1,0 +1,155 @@
+"""`rlg bench`: files, tables, exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from rlg.bench import running, suites
+from rlg.bench.results import Report
+from tests.bench.reports import report, row
+
+
+@pytest.fixture
+def fake(monkeypatch):
+    """A suite `act` whose rows are given."""
+    rows = [row([0.5, 1.0, 2.0])]
+
+    def load(name: str):
+        if isinstance(rows[0], Exception):
+            raise rows[0]
+        return lambda settings: rows
+
+    monkeypatch.setattr(running, "load_suite", load)
+    return rows
+
+
+@pytest.mark.timeout(120)
+def test_a_tiny_run_measures_and_writes_everything(rlg, folder):
+    words = ["bench=memory", "pairs=2", "block=0.002", "backends=numpy", "--output", "found"]
+    result = rlg("bench", *words)
+    assert result.code == 0, result.err
+    assert "small records, capacity 100,000" in result.out
+    found = Report.read(folder / "found" / "bench.json")
+    assert [suite.name for suite in found.suites] == ["memory"]
+    assert [len(r.costs) for r in found.suites[0].rows] == [2, 2]
+    assert [len(r.others) for r in found.suites[0].rows] == [2, 2]
+    assert found.settings["threads"] == 1
+    names = {path.name for path in (folder / "found").iterdir()}
+    assert names == {"bench.json", "memory.png", "report.html"}
+
+
+def test_results_go_to_outputs_by_date_and_time(rlg, folder, fake):
+    assert rlg("bench", "bench=act").code == 0
+    (path,) = folder.glob("outputs/bench/*/*/bench.json")
+    assert json.loads(path.read_text())["suites"][0]["name"] == "act"
+
+
+def test_the_table_has_the_figures(rlg, fake):
+    out = rlg("bench", "bench=act").out
+    assert "1.00x [0.75, 1.50]" in out
+    assert "load average" in out
+
+
+def test_load_is_a_warning_in_table_and_report(rlg, folder, fake, monkeypatch):
+    monkeypatch.setattr(running.machine, "load_warnings", lambda *_, **__: ["others used 1.9"])
+    out = rlg("bench", "bench=act", "--output", "found").out
+    assert "warning:    act: others used 1.9: take these figures with care" in out
+    assert "others used 1.9" in (folder / "found" / "report.html").read_text()
+
+
+def test_an_opponent_that_is_missing_is_a_row(rlg, fake):
+    fake[0] = row(costs=(), others=(), missing="no .venv-peers: make bench-peers")
+    result = rlg("bench", "bench=act")
+    assert result.code == 0
+    assert "not measured" in result.out
+    assert "make bench-peers" in result.out
+
+
+def test_compared_with_itself_nothing_is_slower(rlg, folder, fake):
+    path = report(fake[0]).write(folder)
+    result = rlg("bench", "bench=act", "--compare", str(path))
+    assert result.code == 0
+    assert "slower:     0 of 1 rows" in result.out
+    assert "warning:    another machine: processor: Abacus 3000 before" in result.out
+
+
+def test_slower_beyond_the_spread_exits_with_1(rlg, folder, fake):
+    path = report(row([0.1, 0.2, 0.3])).write(folder)
+    result = rlg("bench", "bench=act", "--compare", str(path))
+    assert result.code == 1
+    assert "slower:     1 of 1 rows" in result.out
+
+
+def test_a_suite_that_fails_says_why_and_exits_with_1(rlg, fake):
+    fake[0] = RuntimeError("no emulator")
+    result = rlg("bench", "bench=act")
+    assert result.code == 1
+    assert "failed: RuntimeError: no emulator" in result.out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["bench=memroy"], "there is no suite 'memroy'. Did you mean 'memory'?"),
+        (["bench="], "bench=: expected names of suites"),
+        (["bensh=act"], "there is no key 'bensh'. Did you mean 'bench'?"),
+        (["act"], "'act' is not of the form key=value"),
+        (["pairs=few"], "pairs: expected an integer, got 'few'"),
+        (["pairs=0"], "pairs: must be above 0, got 0"),
+        (["backends=torhc"], "there is no backend 'torhc'. Did you mean 'torch'?"),
+        (["--compare", "nowhere.json"], "nowhere.json: No such file or directory"),
+    ],
+)
+def test_mistakes_exit_with_2_and_leave_nothing_behind(rlg, folder, words, message):
+    result = rlg("bench", *words)
+    assert result.code == 2
+    assert message in result.err
+    assert list(folder.iterdir()) == []
+
+
+def test_suites_run_on_one_thread_and_the_process_gets_its_own_back(rlg, fake, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    monkeypatch.delenv("MKL_NUM_THREADS", raising=False)
+    seen = []
+
+    def suite(settings):
+        seen.append((os.environ["OMP_NUM_THREADS"], os.environ["MKL_NUM_THREADS"]))
+        return [row()]
+
+    monkeypatch.setattr(running, "load_suite", lambda name: suite)
+    assert rlg("bench", "bench=act").code == 0
+    assert seen == [("1", "1")]
+    assert os.environ["OMP_NUM_THREADS"] == "7"
+    assert "MKL_NUM_THREADS" not in os.environ
+
+
+def test_tab_completes_keys_suites_and_flags(rlg):
+    def asked(line: str) -> list[str]:
+        return rlg("__complete", "bash", line).out.split()
+
+    assert asked("rlg bench b") == ["bench=", "block=", "backends="]
+    assert asked("rlg bench bench=me") == ["memory"]
+    assert "--compare" in asked("rlg bench --")
+
+
+def test_suites_are_chosen_by_name_in_the_order_of_the_table():
+    assert suites.chosen("memory,act") == ["act", "memory"]
+    assert suites.chosen("all") == suites.chosen(None) == list(suites.SUITES)
+
+
+def test_every_suite_can_be_loaded():
+    for name in suites.SUITES:
+        assert callable(suites.load_suite(name))
+
+
+def test_the_help_page_loads_no_suite():
+    code = (
+        "import sys; from rlg.cli.main import main; main(['bench', '--help']);"
+        "sys.exit(any(name.startswith(('rlg.bench', 'torch')) for name in sys.modules))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
