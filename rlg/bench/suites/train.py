@@ -59,7 +59,8 @@ def ours(backend: str) -> Callable[[], object]:
             "env": {"name": "cartpole", "num_envs": 8},
             "network": {"type": "mlp", "units": [64, 64], "activation": "tanh"},
             "optimizer": {**optimizer, "max_grad_norm": 0.5},
-            "backend": {"type": backend, "threads": 1},
+            # TensorFlow takes its number from the environment: it may be loaded already.
+            "backend": {"type": backend, "threads": 1 if backend == "torch" else None},
         }
     )
     loop = open_engine(ConfiguredAgents(config), config["executor"], TOTAL)
