@@ -34,7 +34,10 @@ def asked(rlg, line: str) -> list[str]:
         ("rlg train optimizer=sgd optimizer.mo", ["optimizer.momentum="]),
         (
             "rlg train env=pong network.",
-            [f"network.{key}=" for key in ("type", "features_dim", "kernel_init", "bias_init")],
+            [
+                f"network.{key}="
+                for key in ("type", "features_dim", "convolutions", "kernel_init", "bias_init")
+            ],
         ),
         ("rlg train network=mlp network.un", ["network.units="]),
         ("rlg train --conf", ["--config-dir", "--config-name"]),
