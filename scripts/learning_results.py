@@ -42,8 +42,8 @@ TEXT = f"""\
 `python scripts/learning_results.py run` makes these runs: the command of each line with `backend=`
 and `seed=` added, on one thread. After the whole budget, without a stop at a good moment, the last
 weights play {EPISODES} new episodes without exploration. Mean and deviation are over the means of
-the seeds; bold means are below the threshold. Seconds are medians, on a machine with other work on
-it.
+the seeds; bold means are below the threshold. Lines with fewer than five seeds are not complete
+yet. Seconds are medians, on a machine with other work on it: compare CPU seconds.
 """
 
 
