@@ -19,7 +19,6 @@ from rlg.execution.types import Clock, LearnResult, Sample, SavedBatches, Weight
 from rlg.graph.spaces import map_leaves
 
 PACKS = 2  # requests for samples in flight: the learner never waits for a shard
-INSERTS = 4  # in flight at each shard: beyond, the driver waits
 UPDATES = 8  # updates of priorities that nobody has looked at
 
 
@@ -83,14 +82,14 @@ class ShardTrainer:
             first_env = (item.worker // len(self.shards)) * self.num_envs
             insert = self.shards[index].insert.remote(item.batches, first_env)
             self._inserts[index].append((item.steps, insert))
-            self._look_at_inserts(index, INSERTS)
+            self._look_at_inserts(index)
 
-    def _look_at_inserts(self, index: int, limit: int) -> None:
-        """Acknowledged ones count; more than `limit` that are not are waited for."""
+    def _look_at_inserts(self, index: int, *, wait: bool = False) -> None:
+        """Acknowledged ones count. How many can be under way is limited by the cadence."""
         ray, waiting = self.cluster.ray, self._inserts[index]
         while waiting:
             _, insert = waiting[0]
-            done, _ = ray.wait([insert], timeout=None if len(waiting) > limit else 0)
+            done, _ = ray.wait([insert], timeout=None if wait else 0)
             if not done:
                 return
             waiting.popleft()
@@ -116,7 +115,7 @@ class ShardTrainer:
     def is_ready(self) -> bool:
         """Whether some shard can be drawn from."""
         for index in range(len(self.shards)):
-            self._look_at_inserts(index, INSERTS)
+            self._look_at_inserts(index)
         return bool(self._full())
 
     @property
@@ -234,7 +233,7 @@ class ShardTrainer:
     def records(self) -> dict[str, Any]:
         """All replay data, as batches that fit any engine and any number of shards."""
         for index in range(len(self.shards)):
-            self._look_at_inserts(index, 0)
+            self._look_at_inserts(index, wait=True)
         exports = self.cluster.get([shard.export.remote() for shard in self.shards])
         batches = [batch for shard in exports for batch in shard]
         return {"batches": [batch._asdict() for batch in batches]}
@@ -254,6 +253,5 @@ class ShardTrainer:
             index = number % len(self.shards)
             insert = self.shards[index].insert.remote([batch], 0)
             self._inserts[index].append((batch.size, insert))
-            self._look_at_inserts(index, INSERTS)
-        for index in range(len(self.shards)):
-            self._look_at_inserts(index, 0)
+            # One at a time: what is read from a checkpoint is not collected in shared memory.
+            self._look_at_inserts(index, wait=True)
