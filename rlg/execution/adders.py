@@ -24,6 +24,8 @@ Records = dict[str, Any]
 class Adder(Protocol):
     """Turns segments into batches; belongs to one sampler, which saves its state."""
 
+    start: int  # of numbers that it gives to rows: adders that replace others start elsewhere
+
     def add(self, segment: Segment) -> Iterable[Batch]:
         """What these steps complete."""
 
@@ -33,6 +35,8 @@ class Adder(Protocol):
 
 class Segments:
     """Whole segments as they are, for agents that learn from them once: A2C, PPO."""
+
+    start = 0
 
     def add(self, segment: Segment) -> Iterable[Batch]:
         yield Batch({"segment": segment}, segment.steps)
@@ -46,6 +50,8 @@ class Segments:
 
 class Steps:
     """Each step is a record of its own."""
+
+    start = 0
 
     def add(self, segment: Segment) -> Iterable[Batch]:
         """What these steps complete."""

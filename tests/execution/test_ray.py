@@ -23,8 +23,10 @@ from rlg.errors import ExecutionError, SpecError
 from rlg.execution.cadence import Cadence
 from rlg.execution.engines import open_engine
 from rlg.execution.engines.ray.cluster import Cluster
+from rlg.execution.evaluation import evaluate
 from rlg.execution.types import Clock
 from rlg.tracking.checkpoints.store import CheckpointStore
+from rlg.tracking.metrics import read_metrics
 from tests.api.runs import config
 
 SETTINGS = {"address": None, "object_store_gb": 0.2}
@@ -106,7 +108,8 @@ def test_workers_and_shards_feed_the_learner_in_the_ratio_of_the_cadence(loop):
     assert clock.steps <= 64 + clock.updates * 8 / 2 + 2 * 2 * 32
     figures = loop.statistics()
     assert figures["ray/worker_restarts"] == figures["ray/shard_restarts"] == 0
-    assert 0 <= figures["ray/weights_age_mean"] <= figures["ray/weights_age_max"] <= clock.updates
+    # Workers got newer weights than the first ones.
+    assert 0 <= figures["ray/weights_age_mean"] <= figures["ray/weights_age_max"] < clock.updates
     assert 0 <= figures["ray/learner_waiting"] <= 1
     assert figures["ray/object_store_mb"] >= 0
     workers = loop.pool.workers()
@@ -150,7 +153,8 @@ def test_each_worker_explores_by_epsilons_of_its_own(loop):
     np.testing.assert_allclose(found, [0.4 ** (1 + 7 * i / 7) for i in range(8)], rtol=1e-5)
 
 
-def test_samples_are_dealt_out_by_stride_with_weights_of_all_shards_together(loop):
+def noted(loop: Any, updates: int) -> list[Any]:
+    """The samples of so many updates."""
     seen: list[Any] = []
     learn = loop.learner.learn
 
@@ -160,27 +164,113 @@ def test_samples_are_dealt_out_by_stride_with_weights_of_all_shards_together(loo
 
     loop.learner.learn = noting
     try:
-        until(loop, lambda: len(seen) >= 40)
+        until(loop, lambda: len(seen) >= updates)
     finally:
         del loop.learner.learn
-    assert {sample.keys.shape for sample in seen} == {(16,)}
-    least = min(low for _, low in loop.trainer._ranges.values())
-    for sample in seen:
-        # Strata are sorted: one batch spans the whole memory.
-        assert (np.diff(sample.keys % 300) >= 0).mean() > 0.5
-        # Of the shard whose least priority is the least of all, weights reach 1.
-        assert sample.weights.max() <= 1.0 + 1e-6
-        assert sample.weights.max() <= (least / sample.least) ** 0.4 * 1.5 + 0.5
+    return seen
 
 
-def test_a_killed_worker_comes_back_and_is_counted(loop):
+def test_packs_are_dealt_out_by_stride(loop):
+    until(loop, lambda: loop.trainer._pack is None)
+    seen = noted(loop, 8)
+    for first in (0, 4):  # packs of four batches
+        pack = [sample.keys % 300 for sample in seen[first : first + 4]]
+        assert {rows.shape for rows in pack} == {(16,)}
+        # Strata are sorted by row: together the batches are, and each of them spans the memory.
+        together = np.stack(pack, 1).reshape(-1)
+        assert (np.diff(together) >= 0).all()
+        assert len({rows.tobytes() for rows in pack}) == 4
+
+
+def test_importance_weights_are_those_of_one_memory(loop):
+    trainer, known = loop.trainer, dict(loop.trainer._ranges)
+    try:
+        trainer._ranges = {0: (9.0, 0.5), 1: (3.0, 0.125)}
+        beta = loop.learner.beta_at(loop.clock)
+        assert trainer._scale(0, loop.clock) == pytest.approx(0.25**beta)
+        assert trainer._scale(1, loop.clock) == 1.0
+    finally:
+        trainer._ranges = known
+    for sample in noted(loop, 8):
+        assert 0 < sample.weights.min() <= sample.weights.max() <= 1.0 + 1e-6
+
+
+def test_new_priorities_reach_the_shard_that_drew_the_records(loop):
+    sent: list[Any] = []
+    send = loop.trainer._send_priorities
+
+    def noting(pack: Any) -> None:
+        sent.append(pack)
+        send(pack)
+
+    loop.trainer._send_priorities = noting
+    try:
+        until(loop, lambda: sent)
+    finally:
+        del loop.trainer._send_priorities
+    loop.pool.cluster.get(list(loop.trainer._updates))
+    pack = sent[-1]
+    keys = np.concatenate([keys for keys, _ in pack.priorities])
+    sizes = np.concatenate([values for _, values in pack.priorities])
+    last = dict(zip(keys.tolist(), sizes.tolist(), strict=True))  # of equal keys the last one wins
+
+    def leaves(self: Any) -> tuple[Any, Any]:
+        memory, rows = self.memory._root.memory, np.arange(300)
+        return memory.tree.leaves_of(rows), rows + 300 * memory._generations[rows]
+
+    found, now = on_actor(loop, loop.trainer.shards[pack.shard], leaves)
+    there = [key for key in last if now[key % 300] == key]
+    assert len(there) > 10
+    expected = [(last[key] + 1e-6) ** 0.6 for key in there]
+    np.testing.assert_allclose([found[key % 300] for key in there], expected, rtol=1e-4)
+
+
+def test_shards_share_the_buffer_and_what_they_export_is_all_of_it(loop):
+    def capacity(self: Any) -> int:
+        return int(self.memory._root.memory.buffer_size)
+
+    assert [on_actor(loop, shard, capacity) for shard in loop.trainer.shards] == [300, 300]
+    until(loop, lambda: loop.trainer.stored >= 400)
+    batches = loop.trainer.records()["batches"]
+    count = sum(len(batch["priorities"]) for batch in batches)
+    held = sum(min(fill.stored, 300) for fill in loop.trainer._fills)
+    assert held == count == sum(batch["size"] for batch in batches)
+    assert all((batch["priorities"] >= 0).all() for batch in batches)
+    assert len({float(value) for batch in batches for value in batch["priorities"]}) > 100
+
+
+def test_an_evaluation_in_another_process_is_that_of_the_weights_it_was_given(loop):
+    env = {"name": "cartpole", "num_envs": 4}
+    mine = evaluate(loop.learner, env, 3, seed=9)
+    weights = loop.learner.weights(loop.clock.updates)
+    assert not loop.evaluator.is_busy
+    loop.evaluator.start(weights, env, 3, 9)
+    assert loop.evaluator.is_busy
+    theirs = loop.evaluator.poll(30.0)
+    assert theirs.returns == mine.returns
+    assert not loop.evaluator.is_busy
+    loop.evaluator.start(weights, env, 3, 9, 5)
+    assert loop.evaluator.poll(30.0).lengths == (5, 5, 5)
+
+
+def test_a_killed_worker_comes_back_with_other_episodes_and_is_counted(loop):
     before = loop.pool.restarts
     steps = loop.clock.steps
+
+    def keys(self: Any) -> tuple[int, list[int]]:
+        streams = self.sampler.actor.executor.builder.binding.streams
+        generators = [stream._generator for stream in streams.values()]
+        words = [g.bit_generator.state["state"]["key"].tolist() for g in generators]
+        return self.sampler.env._episodes.seed, words[0]
+
+    first = on_actor(loop, loop.pool._handles[0], keys)
     os.kill(pid_of(loop, loop.pool._handles[0]), signal.SIGKILL)
     until(loop, lambda: loop.pool.restarts == before + 1)
     assert loop.clock.steps > steps
-    mine = loop.pool.workers()["worker 0"]
-    assert mine["restarts"] == 1
+    assert loop.pool.workers()["worker 0"]["restarts"] == 1
+    again = on_actor(loop, loop.pool._handles[0], keys)
+    assert again[0] != first[0]
+    assert again[1] != first[1]
 
 
 def test_a_killed_shard_is_filled_again_and_learning_goes_on(loop):
@@ -211,6 +301,32 @@ def test_late_priorities_of_a_shard_that_died_are_ignored(loop):
     ray = loop.pool.cluster.ray
     keys, values = np.arange(3), np.ones(3, "float32")
     assert ray.get(shard.update_priorities.remote(12345, keys, values)) == 3
+
+
+def test_frames_of_several_workers_lie_in_rings_of_their_own(cluster):
+    network = {"type": "nature_cnn", "features_dim": 8, "convolutions": [[4, 8, 8], [4, 4, 2]]}
+    memory = {"type": "frame_replay", "buffer_size": 400, "num_envs": 2, "alpha": 0.6, "beta": 0.4}
+    executor = {**RAY, "num_shards": 1, "task_steps": 6, "actor_backend": "numpy"}
+    env = {"name": "pong", "num_envs": 2, "num_threads": 1}
+    loop = opened(settings(executor, env=env, network=network, memory=memory))
+    try:
+        until(loop, lambda: loop.clock.updates >= 8)
+        workers = loop.pool.workers().values()
+
+        def rows(self: Any) -> tuple[list[int], list[int]]:
+            found = self.memory.executor.get_variables(("record",))
+            names = ("agent/memory/held", "agent/memory/ends")
+            held, ends = (found[name].tolist() for name in names)
+            return held, ends
+
+        held, ends = on_actor(loop, loop.trainer.shards[0], rows)
+        # Two environments of each worker; no process continues the rows of another.
+        assert len(held) == 4
+        assert min(held) >= 6
+        assert len({end >> 31 for end in ends}) == 2
+        assert sum(held) >= sum(worker["steps"] for worker in workers) - 4 * 6 * 2
+    finally:
+        loop.close()
 
 
 BROKEN = """
@@ -248,7 +364,7 @@ def test_an_environment_that_fails_now_and_then_is_restarted(cluster, tmp_path, 
     broken = plugin(tmp_path, "fragile", "raise RuntimeError('lost')", 60, monkeypatch)
     loop = opened(settings({**RAY, "num_workers": 1, "num_shards": 1}, **broken))
     try:
-        until(loop, lambda: loop.pool.restarts >= 2 and loop.clock.updates >= 10)
+        until(loop, lambda: loop.pool.restarts >= 4 and loop.clock.updates >= 10)
     finally:
         loop.close()
 
@@ -301,13 +417,19 @@ def test_a_run_moves_between_engines_and_numbers_of_shards_with_its_memory(clust
     ]
     for number, executor in enumerate(engines):
         total = 256 + 64 * (number + 1)
-        outcome = resume(folder, changes={"executor": executor, "total_timesteps": total})
+        changes = {"executor": executor, "total_timesteps": total}
+        if number == 2:
+            changes["evaluation"] = {"interval": 32, "episodes": 2}
+        outcome = resume(folder, changes=changes)
         assert outcome.exit_code == 0
         step, now = records_of(folder)
         assert step >= total
         # The memory is larger than the run: nothing is lost on the way.
         assert first <= now
         first = now
+    assert outcome.evaluation is not None
+    rows = [row for row in read_metrics(folder / "metrics.jsonl") if "eval/mean_reward" in row]
+    assert [row["step"] for row in rows][-1] == step
 
 
 def test_ctrl_c_saves_a_run_and_leaves_no_process_behind(tmp_path):

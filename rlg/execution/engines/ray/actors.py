@@ -66,7 +66,10 @@ class Worker(_Actor):
         stream = f"actor/{self.incarnation}" if restarted else "actor"
         agent = factory.make(*self.roles, index=index, count=count, stream=stream, backend=backend)
         env = factory.make_env(index, salt=self.incarnation if restarted else 0)
-        self.sampler = self.sampler_class(env, agent, factory.make_adder(), steps)
+        adder = factory.make_adder()
+        # Rows of this process never follow on those of the one before it.
+        adder.start = self.incarnation << 31
+        self.sampler = self.sampler_class(env, agent, adder, steps)
         self.sampler.start()
 
     def sample(self, clock: Clock, version: int, weights: Sequence[Any]) -> tuple[Report, Any]:
