@@ -132,4 +132,4 @@ class DQN:
         self.optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         self.optimizer.step()
-        return float(loss)
+        return float(loss.detach())

@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 
 from rlg.bench.results import Report
-from rlg.bench.tables import COLUMNS, cells, headline, warnings
+from rlg.bench.tables import COLUMNS, headline, table_of, warnings
 from rlg.tracking.files import size
 
 HOW = (
@@ -46,7 +46,7 @@ def page(report: Report, pictures: Mapping[str, Sequence[Path]]) -> str:
         parts.append(f"<h2>{escape(headline(suite))}</h2>")
         parts += [_warning(text) for text in suite.warnings]
         parts += [_image(path) for path in pictures.get(suite.name, ())]
-        parts.append(table(COLUMNS, [cells(row) for row in suite.rows]))
+        parts.append(table(COLUMNS, table_of(suite)))
     facts = [*report.versions.items(), *((f"settings: {k}", v) for k, v in report.settings.items())]
     parts.append("<h2>Versions and settings</h2>")
     parts.append(table(("name", "value"), [[name, str(value)] for name, value in facts]))

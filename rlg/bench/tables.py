@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Any
 
 from rlg.bench.results import Report, Row, Spread, Suite
 
@@ -10,7 +12,20 @@ COLUMNS = ("case", "rlg on", "rlg", "against", "theirs", "median and quartiles",
 NUMBERS = ("rlg", "theirs", "median and quartiles", "by CPU")
 
 
-def cells(row: Row) -> list[str]:
+def table_of(suite: Suite) -> list[list[str]]:
+    """All rows; what they have in common stands in `headline`."""
+    common = shared(suite)
+    return [cells(row, common) for row in suite.rows]
+
+
+def shared(suite: Suite) -> dict[str, Any]:
+    """The settings that all rows have in common."""
+    first = dict(suite.rows[0].settings) if suite.rows else {}
+    rest = suite.rows[1:]
+    return {k: v for k, v in first.items() if all(row.settings.get(k) == v for row in rest)}
+
+
+def cells(row: Row, common: Mapping[str, Any] = MappingProxyType({})) -> list[str]:
     """The columns of one row; what was not measured says why."""
     if row.missing:
         return [row.case, row.ours, "", row.opponent, "", "not measured", "", row.missing]
@@ -23,16 +38,16 @@ def cells(row: Row) -> list[str]:
         _cost(row, "others") if row.others else "",
         compared(row, row.compared()),
         by_cpu,
-        "; ".join(notes(row)),
+        "; ".join(notes(row, common)),
     ]
 
 
-def notes(row: Row) -> list[str]:
+def notes(row: Row, common: Mapping[str, Any]) -> list[str]:
     """What has to be known beside the figures."""
     found = ["by CPU time"] if row.clock == "cpu" and not row.is_model else []
     found += ["a model, not a measurement"] if row.is_model else []
     found += ["a ceiling"] if row.is_ceiling else []
-    found += [f"{key.replace('_', ' ')} {value}" for key, value in row.settings.items()]
+    found += [_setting(key, row.settings[key]) for key in row.settings if key not in common]
     return found + ([row.note] if row.note else [])
 
 
@@ -62,7 +77,7 @@ def _cost(row: Row, whose: str) -> str:
     assert whose in ("costs", "others")
     side = row.median(whose, row.clock)  # type: ignore[arg-type]
     text = f"{seconds(side)}/{row.unit}" if row.unit else seconds(side)
-    if row.unit != "step" or row.is_model:
+    if row.unit != "step" or row.kind == "figure":
         return text
     rate = 1.0 / max(row.median(whose, "wall"), 1e-12)  # type: ignore[arg-type]
     return f"{text}, {rate:,.0f}/s"
@@ -70,11 +85,16 @@ def _cost(row: Row, whose: str) -> str:
 
 def headline(suite: Suite) -> str:
     """A suite's name, how long it took and how busy the machine was."""
-    load = suite.load
+    load, common = suite.load, [_setting(*item) for item in shared(suite).items()]
+    facts = "".join(f"; {text}" for text in common)
     return (
         f"{suite.name}: {suite.title} ({load.seconds:.0f} s, {load.cpu_seconds:.0f} s of CPU, load "
-        f"average {load.before:.1f} before and {load.after:.1f} after)"
+        f"average {load.before:.1f} before and {load.after:.1f} after){facts}"
     )
+
+
+def _setting(key: str, value: Any) -> str:
+    return f"{key.replace('_', ' ')} {f'{value:g}' if isinstance(value, float) else value}"
 
 
 def warnings(report: Report) -> Iterable[str]:

@@ -106,7 +106,7 @@ def _show(report: Report, folder: Path) -> None:
     (folder / "report.html").write_text(page.page(report, drawn), encoding="utf-8")
     for suite in report.suites:
         print(f"\n{tables.headline(suite)}")
-        print_table(tables.COLUMNS, [tables.cells(row) for row in suite.rows], right=tables.NUMBERS)
+        print_table(tables.COLUMNS, tables.table_of(suite), right=tables.NUMBERS)
     for text in tables.warnings(report):
         print(f"warning:    {text}: take these figures with care")
     print(f"\nresults:    {path}\nreport:     {folder / 'report.html'}")

@@ -111,6 +111,13 @@ def test_what_was_not_measured_says_why():
     assert shown[5:] == ["not measured", "", "no .venv-peers: make bench-peers"]
 
 
+def test_settings_that_all_rows_share_stand_once_in_the_headline():
+    one, two = {"threads": 1, "num_envs": 4}, {"threads": 1, "num_envs": 16}
+    suite = report(row(settings=one), row(case="b", settings=two)).suites[0]
+    assert tables.headline(suite).endswith("0.9 after); threads 1")
+    assert [cells[7] for cells in tables.table_of(suite)] == ["num envs 4", "num envs 16"]
+
+
 def test_a_model_is_labelled():
     assert "a model, not a measurement" in tables.cells(row(is_model=True))[7]
 

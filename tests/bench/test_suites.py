@@ -1,0 +1,74 @@
+"""Suites on Pong: tiny blocks run, stages add up, the model is arithmetic."""
+
+from __future__ import annotations
+
+import pytest
+
+from rlg.bench.measuring import Cost
+from rlg.bench.results import Row
+from rlg.bench.running import Settings
+from rlg.bench.suites import apex, pong, train, worker
+
+
+def test_a_workers_task_and_its_ceiling_run():
+    batches = worker.task(2, 6)()
+    # Windows of three steps wait for the Q-values of the state behind them.
+    assert sum(batch.size for batch in batches) == 2 * (6 - 3)
+    assert batches[0].priorities is not None
+    pong.bare_worker(2, 3)()
+
+
+def test_a_worker_has_rows_for_the_ceiling_and_for_rllib(monkeypatch, tmp_path):
+    monkeypatch.setenv("RLG_PEERS", str(tmp_path))
+    monkeypatch.setattr(worker, "TASKS", ((1, 4),))
+    ceiling, rllib = worker.measure(Settings(pairs=1))
+    assert ceiling.is_ceiling
+    assert (len(ceiling.costs), len(ceiling.others)) == (1, 1)
+    assert ceiling.settings == {"threads": 1, "frame_skip": 4}
+    assert rllib.missing == "no .venv-peers: make bench-peers, then bench=all"
+
+
+def test_stages_are_all_measured(monkeypatch):
+    for name, value in {"NUM_ENVS": 2, "TASK": 8, "STEPS": 16, "STARTS": 16, "BATCH": 4}.items():
+        monkeypatch.setattr(apex, name, value)
+    found = apex.measure_stages(rounds=2)
+    assert list(found) == list(apex.STAGES)
+    assert all(len(costs) == 2 for costs in found.values())
+    assert all(cost.wall > 0 for name in apex.STAGES[:-1] for cost in found[name])
+
+
+def test_the_ceiling_of_learning_makes_as_many_updates(monkeypatch):
+    from rlg.bench import handwritten_torch
+
+    updates = []
+    monkeypatch.setattr(handwritten_torch.DQN, "update", lambda self, n: updates.append(n))
+    monkeypatch.setattr(apex, "NUM_ENVS", 3)
+    monkeypatch.setattr(apex, "TASK", 16)
+    apex.bare()()
+    assert updates == [32] * (3 * 16 // 8)
+
+
+def test_the_model_is_bound_by_the_slowest_part():
+    stages = dict.fromkeys(apex.STAGES, 0.0)
+    stages |= {"environment": 0.4e-3, "act": 0.6e-3, "learn": 0.2e-3, "sample": 0.05e-3}
+    rows = list(apex.modelled(stages))
+    assert all(isinstance(row, Row) and row.is_model for row in rows)
+    assert [row.case for row in rows][-1] == "256 workers"
+    seconds = [row.median("costs") for row in rows]
+    assert seconds == pytest.approx([1e-3, 0.25e-3, 0.2e-3, 0.2e-3, 0.2e-3])
+    assert rows[1].note == "4,000 steps/s, bound by workers; workers alone 4,000 steps/s"
+    assert rows[2].note == "5,000 steps/s, bound by the learner; workers alone 16,000 steps/s"
+
+
+def test_ppo_is_measured_beside_both_opponents(monkeypatch, tmp_path):
+    monkeypatch.setenv("RLG_PEERS", str(tmp_path))
+    monkeypatch.setattr(train, "ours", lambda backend: lambda: None)
+    monkeypatch.setattr(train, "by_hand", lambda: lambda: None)
+    rows = list(train.measure(Settings(pairs=1, backends=("torch",))))
+    assert [(row.ours, row.opponent) for row in rows] == [
+        ("rlg torch", "by hand, torch"),
+        ("rlg torch", "Stable-Baselines3"),
+    ]
+    assert "make bench-peers" in rows[1].missing
+    assert isinstance(rows[0].costs[0], Cost)
+    assert rows[0].settings["replay_ratio"] == 20
