@@ -29,6 +29,10 @@ from rlg.tracking.checkpoints.store import CheckpointStore
 from rlg.tracking.metrics import read_metrics
 from tests.api.runs import config
 
+# Processes start slowly on a machine that is busy with other things.
+pytestmark = pytest.mark.timeout(240)
+PATIENCE = 100.0
+
 SETTINGS = {"address": None, "object_store_gb": 0.2}
 APEX = {
     "type": "apex",
@@ -74,7 +78,7 @@ def loop(cluster: Cluster) -> Iterator[Any]:
     made.close()
 
 
-def until(loop: Any, reached: Any, seconds: float = 45.0) -> None:
+def until(loop: Any, reached: Any, seconds: float = PATIENCE) -> None:
     """Rounds until something is so."""
     deadline = time.monotonic() + seconds
     while not reached():
@@ -248,11 +252,11 @@ def test_an_evaluation_in_another_process_is_that_of_the_weights_it_was_given(lo
     assert not loop.evaluator.is_busy
     loop.evaluator.start(weights, env, 3, 9)
     assert loop.evaluator.is_busy
-    theirs = loop.evaluator.poll(30.0)
+    theirs = loop.evaluator.poll(PATIENCE)
     assert theirs.returns == mine.returns
     assert not loop.evaluator.is_busy
     loop.evaluator.start(weights, env, 3, 9, 5)
-    assert loop.evaluator.poll(30.0).lengths == (5, 5, 5)
+    assert loop.evaluator.poll(PATIENCE).lengths == (5, 5, 5)
 
 
 def test_a_killed_worker_comes_back_with_other_episodes_and_is_counted(loop):
@@ -450,16 +454,18 @@ def test_ctrl_c_saves_a_run_and_leaves_no_process_behind(tmp_path):
     command = [sys.executable, "-c", code, str(path), str(folder)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as child:
         metrics = folder / "metrics.jsonl"
-        deadline = time.monotonic() + 50
+        deadline = time.monotonic() + PATIENCE
         while not (metrics.exists() and metrics.read_text().count("\n") > 2):
             assert child.poll() is None, child.stdout and child.stdout.read().decode()[-2000:]
-            assert time.monotonic() < deadline
+            if time.monotonic() > deadline:
+                child.terminate()
+                pytest.fail("no metrics yet")
             time.sleep(0.1)
         family = psutil.Process(child.pid).children(recursive=True)
         assert len(family) > 4
         child.send_signal(signal.SIGINT)
-        output = child.communicate(timeout=30)[0].decode()
+        output = child.communicate(timeout=PATIENCE)[0].decode()
     assert child.returncode == 130, output
-    _, alive = psutil.wait_procs(family, timeout=15)
+    _, alive = psutil.wait_procs(family, timeout=60)
     assert not alive
     assert CheckpointStore(folder / "checkpoints").latest() is not None
