@@ -151,6 +151,18 @@ def test_weights_and_statistics_of_normalization_travel_to_the_workers(loop):
             np.testing.assert_array_equal(mine[path], value, err_msg=path)
 
 
+def test_environments_keep_their_places_in_the_segment_of_all_workers(loop):
+    seen = noted(loop)
+    try:
+        loop.iterate(never)
+    finally:
+        del loop.learner.learn
+    last = seen[0][0].records["segment"].last_states
+    for index, worker in enumerate(loop.pool._handles):
+        mine = on_actor(loop, worker, lambda self: self.sampler._observations)
+        np.testing.assert_array_equal(last[3 * index : 3 * index + 3], mine)
+
+
 def test_an_actor_holds_no_optimizer_and_no_framework(loop):
     def parts(self: Any) -> tuple[set[str], set[str]]:
         found = {path.split("/")[1] for path in self.sampler.actor.executor.kinds()}
@@ -380,7 +392,8 @@ def test_they_learn_on_ray(cluster, kind, tmp_path):
         agent |= {"batch_size": 64, "n_epochs": 8, "gamma": 0.98, "gae_lambda": 0.8}
     run = settings(agent, total_timesteps=20_480, executor={**RAY, "evaluator": True})
     run |= {"network": {"type": "mlp", "units": [32], "activation": "tanh"}}
-    run["env"] = {"name": "cartpole", "num_envs": 8}
+    # A2C as in one process: 8 environments in all. With 16 it misses this mark there as well.
+    run["env"] = {"name": "cartpole", "num_envs": 4 if kind == "a2c" else 8}
     run["optimizer"] = {"type": "adam", "learning_rate": 2e-3, "epsilon": 1e-5}
     run |= {"checkpoint": {"interval": 0}, "evaluation": {"interval": 10_240, "episodes": 8}}
     run["logger"] = {"interval": 2048, "tensorboard": False, "graph": False}
