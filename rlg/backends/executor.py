@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from rlg.backends.entry import Check, make_check
 from rlg.backends.hosting import LOWERING, host_entry, is_hosted, map_arrays
 from rlg.backends.numpy.ops import NumpyOps
+from rlg.backends.replicas import Replicated
 from rlg.backends.variables import VariableAccess
 from rlg.errors import BackendError, ExecutionError
 from rlg.graph.core.assembly.assemble import Fresh
@@ -30,12 +31,13 @@ from rlg.graph.core.component.methods import SIZE, TENSOR, Method
 from rlg.graph.core.plan.define_by_run import Runner
 from rlg.graph.core.plan.liveness import all_summaries
 from rlg.graph.core.plan.plan import Lowering, Plan, make_plan
+from rlg.graph.limits import PositiveInt
 from rlg.spelling import suggestion
 
 Entry = Callable[..., Any]
 
 
-class GraphExecutor(VariableAccess):
+class GraphExecutor(VariableAccess, Replicated):
     """Builds components on a backend and runs their API methods."""
 
     name: str
@@ -52,12 +54,17 @@ class GraphExecutor(VariableAccess):
         role: Sequence[str | int] = (),
         define_by_run: bool = False,
         summaries: bool = False,
+        replicas: PositiveInt = 1,
     ) -> None:
-        """`seed` decides the initial values, and with `role`, ("actor", 3), the random streams."""
+        """`seed` decides the initial values, and with `role`, ("actor", 3), the random streams.
+
+        `replicas` is the number of parts in which replicated methods work on a batch.
+        """
         self.device = self.check_device(device or self.default_device)
         self.seed = seed
         self.role = tuple(role)
         self.define_by_run = define_by_run
+        self.replicas = replicas
         # The latest values that components named by `self.summary`, if they are asked for.
         self.collects_summaries = summaries
         self.summaries: dict[str, Any] = {}
@@ -85,16 +92,8 @@ class GraphExecutor(VariableAccess):
         path of a root that is a part of something larger elsewhere: its variables and streams are
         then those that it has there.
         """
-        builder = Builder(
-            roots,
-            spaces,
-            self,
-            devices=self._device_map,
-            seed=self.seed,
-            apis=apis,
-            at=at,
-            role=self.role,
-        )
+        map_, seed, role = self._device_map, self.seed, self.role
+        builder = Builder(roots, spaces, self, devices=map_, seed=seed, apis=apis, at=at, role=role)
         builder.build()
         self._builder = builder
         return builder.statistics
@@ -348,8 +347,7 @@ class GraphExecutor(VariableAccess):
     @contextmanager
     def profile(self, path: str) -> Iterator[None]:
         """Writes a profile of what runs inside: the backend's own trace, or Python's (pstats)."""
-        profiler = cProfile.Profile()
-        with profiler:
+        with cProfile.Profile() as profiler:
             yield
         profiler.dump_stats(path)
 

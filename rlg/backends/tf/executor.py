@@ -21,6 +21,7 @@ from rlg.backends.entry import Check
 from rlg.backends.executor import Entry, GraphExecutor
 from rlg.backends.tf import devices, host, tape
 from rlg.backends.tf.ops import TFOps
+from rlg.backends.tf.replicas import TFReplicas
 from rlg.errors import BackendError, ExecutionError
 from rlg.graph.core.component.randomness import dtype_of_kind
 from rlg.graph.core.plan.plan import Plan
@@ -30,7 +31,7 @@ from rlg.graph.spaces import flatten, unflatten
 MODES = ("function", "graph")
 
 
-class TFExecutor(GraphExecutor):
+class TFExecutor(TFReplicas, GraphExecutor):
     """Executes component graphs on TensorFlow."""
 
     name = "tf"
@@ -55,7 +56,7 @@ class TFExecutor(GraphExecutor):
         if mode not in MODES:
             raise BackendError(f"TensorFlow's mode is {mode!r}; choose {' or '.join(MODES)}.")
         if threads is not None:
-            _set_threads(threads)
+            _set_threads(threads, int(options.get("replicas", 1)))
         if deterministic:
             tf.config.experimental.enable_op_determinism()
         super().__init__(**options)
@@ -299,10 +300,10 @@ def _scratch_graph() -> Any:
     return FuncGraph("probe")
 
 
-def _set_threads(threads: int) -> None:
+def _set_threads(threads: int, replicas: int) -> None:
     try:
         tf.config.threading.set_intra_op_parallelism_threads(threads)
-        tf.config.threading.set_inter_op_parallelism_threads(threads)
+        tf.config.threading.set_inter_op_parallelism_threads(threads * replicas)
     except RuntimeError:
         raise BackendError(
             "TensorFlow's thread count must be set before its first operation; this process has "

@@ -20,6 +20,8 @@ from rlg.backends.executor import Entry, GraphExecutor
 from rlg.backends.hosting import map_arrays
 from rlg.backends.torch import devices
 from rlg.backends.torch.ops import TorchOps
+from rlg.backends.torch.replicas import TorchReplicas
+from rlg.errors import BackendError
 from rlg.graph.core.assembly.records import Graph
 from rlg.graph.core.plan.define_by_run import Runner
 from rlg.graph.core.plan.plan import Plan
@@ -29,7 +31,7 @@ from rlg.graph.limits import PositiveInt
 _inference = torch._C._InferenceMode
 
 
-class TorchExecutor(GraphExecutor):
+class TorchExecutor(TorchReplicas, GraphExecutor):
     """Executes component graphs on torch tensors."""
 
     name = "torch"
@@ -39,8 +41,16 @@ class TorchExecutor(GraphExecutor):
     def __init__(
         self, *, compile: bool = False, threads: PositiveInt | None = None, **options: Any
     ) -> None:
+        """`threads` are those of one replica; None: torch decides, and replicas share them."""
         super().__init__(**options)
         self.compile = compile
+        if compile and self.replicas > 1:
+            raise BackendError(
+                f"replicas is {self.replicas}, and compile is on: torch.compile can't look into "
+                "threads. Set one of replicas=1 and compile=false."
+            )
+        if threads is None and self.replicas > 1:
+            threads = max(1, torch.get_num_threads() // self.replicas)
         if threads is not None:
             torch.set_num_threads(threads)
 

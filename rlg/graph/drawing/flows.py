@@ -19,6 +19,7 @@ from rlg.graph.core.assembly.records import (
     Item,
     Node,
     Record,
+    Replicate,
     Scan,
     Tree,
     Variables,
@@ -157,7 +158,7 @@ class _Tracer:
         if isinstance(node, Scan):
             # The carry also comes from the step before.
             return (node.carry, node.body.outputs[0]) if name == "carry" else node.xs
-        if isinstance(node, Cond):
+        if isinstance(node, (Cond, Replicate)):
             return node.arguments[int(name)]
         assert isinstance(node, Inline)
         return node.arguments[name]

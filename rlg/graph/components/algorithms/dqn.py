@@ -91,6 +91,18 @@ class DQN(Component):
 
         Priorities are plain TD errors: weights belong to the loss alone.
         """
+        gradients, loss, td_errors, q = self.replicate(self.differentiate, records, weights)
+        norm = self.optimizer.apply(
+            self.policy.variables(), self.optimizer.averaged(gradients), learning_rate
+        )
+        self.summary("gradient_norm", norm)
+        self.summary("q_values", q, "histogram")
+        self.summary("td_errors", td_errors, "histogram")
+        return loss, td_errors, self.priorities(td_errors)
+
+    @api
+    def differentiate(self, records: Any, weights: Any = None) -> Any:
+        """The gradients of the loss, the loss, TD errors and Q-values; replicas share a batch."""
         q = self.policy.q_values(records["states"])
         with self.no_gradient():
             q_next_target = self.target_policy.q_values(records["next_states"])
@@ -107,11 +119,7 @@ class DQN(Component):
             records["discounts"] if self.n_step > 1 else None,
         )
         loss, _ = self.loss.loss(td_errors, weights)
-        norm = self.optimizer.step(loss, self.policy.variables(), learning_rate)
-        self.summary("gradient_norm", norm)
-        self.summary("q_values", q, "histogram")
-        self.summary("td_errors", td_errors, "histogram")
-        return loss, td_errors, self.priorities(td_errors)
+        return self.optimizer.gradients(loss, self.policy.variables()), loss, td_errors, q
 
     @graph_fn
     def priorities(self, td_errors: Tensor) -> Tensor:

@@ -88,9 +88,7 @@ class Epochs(Learner):
     def learn_within(self, inputs: Any) -> Any:
         """A step, unless the divergence is too large: then this was the last minibatch."""
         loss, diagnostics = self._minibatch_loss(inputs)
-        gradients = self.gradients(loss, self.policy.variables())
-        if self.optimizer.average is not None:
-            gradients = self.optimizer.average.average(gradients)
+        gradients = self.optimizer.averaged(self.gradients(loss, self.policy.variables()))
         stopped = self.is_beyond(diagnostics)
         rate = [inputs["learning_rate"]] if "learning_rate" in inputs else []
         norm = self.cond(stopped, self.leave, self.descend, gradients, *rate)

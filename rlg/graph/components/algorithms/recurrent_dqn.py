@@ -42,6 +42,16 @@ class RecurrentDQN(DQN):
     @api
     def update_from(self, records: Any, weights: Any = None, learning_rate: Any = None) -> Any:
         """Learns from these sequences; returns the loss, TD errors and new priorities [B]."""
+        gradients, loss, td_errors, masks = self.replicate(self.differentiate, records, weights)
+        self.optimizer.apply(
+            self.policy.variables(), self.optimizer.averaged(gradients), learning_rate
+        )
+        td_errors = self.known(td_errors, masks)
+        return loss, td_errors, self.priorities(td_errors)
+
+    @api
+    def differentiate(self, records: Any, weights: Any = None) -> Any:
+        """The gradients of the loss, the loss, TD errors of all steps and their masks."""
         steps = self.unrolled(records)
         q = self.policy.q_values(steps["states"], steps["resets"])
         with self.no_gradient():
@@ -55,9 +65,8 @@ class RecurrentDQN(DQN):
             self.following(q_target),
         )
         loss, _ = self.loss.loss(td_errors, self.weighed(steps["masks"], weights))
-        self.optimizer.step(loss, self.policy.variables(), learning_rate)
-        td_errors = self.known(td_errors, steps["masks"])
-        return loss, td_errors, self.priorities(td_errors)
+        gradients = self.optimizer.gradients(loss, self.policy.variables())
+        return gradients, loss, td_errors, steps["masks"]
 
     @graph_fn
     def best(self, q_values: Tensor) -> Tensor:

@@ -107,10 +107,12 @@ class Optimizer(Component):
     @api
     def step(self, loss: Any, variables: Any, learning_rate: Any = None) -> Any:
         """Descends once; returns the global norm of the gradients before clipping."""
-        gradients = self.gradients(loss, variables)
-        if self.average is not None:
-            gradients = self.average.average(gradients)
+        gradients = self.averaged(self.gradients(loss, variables))
         return self.apply(variables, gradients, learning_rate)
+
+    def averaged(self, gradients: Any) -> Any:
+        """In API methods: gradients averaged with those of other processes, if there are any."""
+        return gradients if self.average is None else self.average.average(gradients)
 
     @api
     @graph_fn

@@ -19,6 +19,7 @@ from rlg.graph.core.assembly.records import (
     Inline,
     Record,
     RefusalError,
+    Replicate,
     Scan,
     Tree,
     Variables,
@@ -32,7 +33,8 @@ from rlg.graph.core.component.mode import Dispatched
 class Assembler:
     """The mode in which calls are traced into a graph."""
 
-    def __init__(self) -> None:
+    def __init__(self, replicas: int = 1) -> None:
+        self.replicas = replicas
         self._graphs: list[Graph] = []
         self._callers: list[tuple[Component, str]] = []
 
@@ -49,7 +51,13 @@ class Assembler:
 
     def expand(self, node: Inline, arguments: dict[str, Tree]) -> Graph:
         """Traces the body of a split or folded API method again, for one leaf."""
-        graph = Graph(node.method.name, node.component, is_region=node.graph.is_region)
+        around = node.graph
+        graph = Graph(
+            node.method.name,
+            node.component,
+            is_region=around.is_region,
+            replica_of=around.replica_of,
+        )
         graph.in_no_gradient = int(node.no_gradient)
         with self._in(graph):
             graph.inputs = {name: mirror(value, graph, name) for name, value in arguments.items()}
@@ -123,6 +131,23 @@ class Assembler:
         )
         node.outputs = tuple(Record(self._graph, node, i) for i in range(len(leaves(first))))
         return fill(first, iter(node.outputs))
+
+    def replicate(
+        self, component: Component, body: Callable[..., Any], args: tuple[Tree, ...]
+    ) -> Tree:
+        method = _api_method(component, body, "replicate").method
+        if self.replicas == 1:
+            return body(*args)
+        if self._graph.replica_of is not None:
+            raise AssemblyError(
+                f"{component.path_or_name}.{method.name}: it is replicated inside of "
+                f"{self._graph.replica_of}, which is replicated itself. Replicate one of them."
+            )
+        values = tuple(map(tupled, args))
+        inner = self._body(component, body, dict(enumerate(values)), is_replica=True)
+        node = self._graph.add(Replicate(self._graph, component, inner, values))
+        node.results = _replaced(inner.outputs, iter(node.outputs))
+        return node.results
 
     @contextmanager
     def no_gradient(self) -> Iterator[None]:
@@ -199,19 +224,22 @@ class Assembler:
         return fill(outputs, iter(self._graph.add(node).outputs))
 
     def _body(
-        self, component: Component, body: Callable[..., Any], inputs: Mapping[Any, Tree]
+        self,
+        component: Component,
+        body: Callable[..., Any],
+        inputs: Mapping[Any, Tree],
+        is_replica: bool = False,
     ) -> Graph:
-        if not isinstance(body, Dispatched) or not body.method.mark.is_api:
-            name = getattr(body, "__name__", repr(body))
-            raise AssemblyError(
-                f"{component.path_or_name}: {name} is the body of a scan or cond, but no API "
-                "method. Pass a method marked @api, such as self.step."
-            )
-        graph = Graph(body.method.name, body.component, is_region=True)
+        marked = _api_method(component, body, "scan or cond")
+        graph = Graph(marked.method.name, marked.component, is_region=True)
         graph.in_no_gradient = self._graph.in_no_gradient
+        graph.replica_of = self._graph.replica_of
+        if is_replica:
+            graph.replica_of = f"{component.path_or_name}.{graph.name}"
         with self._in(graph):
+            # Loops and branches pass every value on; to replicas constants stay what they are.
             graph.inputs = {
-                str(name): mirror(value, graph, str(name), constants=True)
+                str(name): mirror(value, graph, str(name), constants=not is_replica)
                 for name, value in inputs.items()
             }
             graph.outputs = body(*graph.inputs.values())
@@ -240,6 +268,16 @@ class Assembler:
                     raise AssemblyError(
                         _other_trace(component, method, f"`{parameter.name}`", record)
                     )
+
+
+def _api_method(component: Component, body: Callable[..., Any], region: str) -> Dispatched:
+    if isinstance(body, Dispatched) and body.method.mark.is_api:
+        return body
+    name = getattr(body, "__name__", repr(body))
+    raise AssemblyError(
+        f"{component.path_or_name}: {name} is the body of a {region}, but no API method. Pass a "
+        "method marked @api, such as self.step."
+    )
 
 
 def _other_trace(component: Component, method: Method, what: str, record: Record) -> str:
@@ -295,6 +333,15 @@ def fill(tree: Tree, values: Iterator[Any]) -> Tree:
     if isinstance(tree, tuple):
         return tuple(fill(value, values) for value in tree)
     return next(values)
+
+
+def _replaced(tree: Tree, records: Iterator[Record]) -> Tree:
+    """The same structure and constants with other records, in the order of `records_in`."""
+    if isinstance(tree, Mapping):
+        return {key: _replaced(value, records) for key, value in tree.items()}
+    if isinstance(tree, tuple):
+        return tuple(_replaced(value, records) for value in tree)
+    return next(records) if isinstance(tree, Record) else tree
 
 
 def shape_of(tree: Tree) -> Any:

@@ -222,6 +222,28 @@ class Cond(Node):
             yield from records_in(value)
 
 
+class Replicate(Node):
+    """A body that runs once for each part of a batch, by replicas that share all variables."""
+
+    def __init__(
+        self, graph: Graph, component: Component, body: Graph, arguments: tuple[Tree, ...]
+    ) -> None:
+        super().__init__(graph, len(list(records_in(body.outputs))))
+        self.component = component
+        self.body = body
+        self.arguments = arguments
+        # The outputs in the body's structure, for whoever called.
+        self.results: Tree = None
+
+    @property
+    def label(self) -> str:
+        return f"{self.component.path_or_name}.{self.body.name}"
+
+    def inputs(self) -> Iterator[Record]:
+        for value in self.arguments:
+            yield from records_in(value)
+
+
 @dataclass(eq=False, slots=True)
 class Edge:
     """One API call, for drawings and for finding out which spaces feed which component."""
@@ -246,8 +268,10 @@ class Graph:
     edges: list[Edge] = field(default_factory=list)
     summaries: list[tuple[str, str, Tree]] = field(default_factory=list)
     in_no_gradient: int = 0
-    # The body of a scan or cond, as opposed to what is written out in line.
+    # The body of a region, as opposed to what is written out in line.
     is_region: bool = False
+    # The body of a replicate, or a part of one: it is called by this name in errors.
+    replica_of: str | None = None
 
     def add(self, node: Any) -> Any:
         """Appends a node in program order."""
@@ -269,8 +293,8 @@ def records_in(tree: Tree) -> Iterator[Record]:
 
 
 def bodies_of(node: Node) -> list[Graph]:
-    """The graphs inside a node: the body of a loop, both branches, the leaves of a split."""
-    if isinstance(node, Scan):
+    """The graphs inside a node: the body of a loop or replica, both branches, leaves of a split."""
+    if isinstance(node, (Scan, Replicate)):
         return [node.body]
     if isinstance(node, Cond):
         return list(node.bodies)

@@ -17,6 +17,22 @@ from rlg.graph.core.component.randomness import Stream, key_of
 from rlg.graph.spaces import Box
 from rlg.spelling import suggestion
 
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How arguments of replicas are split and outputs are put together, by leaves of both trees.
+
+    A number is the axis of the batch. Else an argument (None) goes to every replica whole, and an
+    output is their mean (AVERAGE) or absent (None).
+    """
+
+    where: str
+    inputs: Any
+    outputs: Any
+
+
+AVERAGE = "average"
+
 # What a variable is for: weights and statistics are what actors act by; slots belong to optimizers,
 # records are replay data; env is what is remembered of single environments, such as their frames.
 KINDS = ("weight", "statistic", "slot", "record", "env")
@@ -28,6 +44,13 @@ class Backend(Protocol):
     name: str
     ops_class: type[Any]
     host_ops_class: type[Any]
+    # How many parts of a batch `Component.replicate` makes.
+    replicas: int
+
+    def replicate(
+        self, body: Callable[[Any], Any], args: Any, layout: Layout, *, in_turn: bool = False
+    ) -> Any:
+        """A replicated body on parts of `args`, at once where the backend can; its outputs."""
 
     def hosted(self, function: Callable[..., Any], spaces: Sequence[Any]) -> Callable[..., Any]:
         """A function on numpy values, with these output spaces, as one on tensors."""

@@ -26,12 +26,14 @@ from rlg.graph.core.assembly.records import (
     Item,
     Node,
     Record,
+    Replicate,
     Scan,
     Tree,
     Variables,
+    bodies_of,
     records_in,
 )
-from rlg.graph.core.build import diagnose, flow
+from rlg.graph.core.build import diagnose, flow, replicas
 from rlg.graph.core.build.binding import Backend, Binding, DeviceMap, check_prefixes
 from rlg.graph.core.build.probe import Prober
 from rlg.graph.core.component.component import Component, name_trees, walk
@@ -97,7 +99,7 @@ class Builder:
         self._sites = {
             id(part): Site(part, _needs(part), _api_arguments(part)) for part in self.components
         }
-        self._assembler = Assembler()
+        self._assembler = Assembler(backend.replicas)
         self._switch = Switch(self._assembler)
         self._prober = Prober(self._switch)
         self._queue: deque[Node | Site] = deque()
@@ -253,11 +255,8 @@ class Builder:
             elif isinstance(node, Variables):
                 # Reading variables reaches those that nothing calls: they need no inputs.
                 self._queue.extend(self._sites[id(part)] for part in walk(node.component))
-            elif isinstance(node, Scan):
-                self._enqueue(node.body)
-            elif isinstance(node, Cond):
-                for body in node.bodies:
-                    self._enqueue(body)
+            for body in bodies_of(node):
+                self._enqueue(body)
         self._queue.extend(graph.nodes)
 
     def _feed(self, site: Site, arguments: dict[str, Tree], is_inner: bool = False) -> None:
@@ -325,29 +324,31 @@ class Builder:
         missing = self._missing(node)
         if missing is not None:
             missing.waiters.append(node)
-            return
+        elif self._passes(node):
+            node.done = True
+            self._pending.pop(id(node), None)
+            for record in node.outputs:
+                self._wake(record)
+
+    def _passes(self, node: Node) -> bool:
+        """Whether the spaces are through: a node with bodies waits for theirs."""
+        if isinstance(node, Scan):
+            return flow.scan(node, self._known)
+        if isinstance(node, Cond):
+            return flow.cond(node, self._known)
+        if isinstance(node, Replicate):
+            return replicas.replicate(node, self._known)
+        if isinstance(node, Inline):
+            return flow.inline(node, self._assembler, self._known, self._enqueue)
         if isinstance(node, Call):
-            site = self._sites[id(node.component)]
-            diagnose.check_like(site, node)
+            diagnose.check_like(self._sites[id(node.component)], node)
             flow.call(node, self._prober)
+            replicas.check(node, self._prober)
         elif isinstance(node, Item):
             flow.item(node)
         elif isinstance(node, Variables):
             flow.variables(node, self.binding)
-        elif isinstance(node, Scan):
-            if not flow.scan(node, self._known):
-                return
-        elif isinstance(node, Cond):
-            if not flow.cond(node, self._known):
-                return
-        elif isinstance(node, Inline) and not flow.inline(
-            node, self._assembler, self._known, self._enqueue
-        ):
-            return
-        node.done = True
-        self._pending.pop(id(node), None)
-        for record in node.outputs:
-            self._wake(record)
+        return True
 
     def _missing(self, node: Node) -> Record | Site | None:
         for record in node.inputs():

@@ -256,7 +256,7 @@ def scan(node: Scan, known: Known) -> bool:
             dims = outer.dims if isinstance(outer, Record) else {}
             # The leading rank is the loop's own: inside, a draw must not take its size for B's.
             known(inner, space, {rank: dim for rank, dim in dims.items() if rank in _ranks(space)})
-    if _waits(node, body.outputs):
+    if waits(node, body.outputs):
         return False
     after, ys = body.outputs
     lead = _leading(node)
@@ -334,7 +334,7 @@ def cond(node: Cond, known: Known) -> bool:
                 for inner, outer in zip(leaves(inner_tree), leaves(outer_tree), strict=True):
                     known(inner, space_of(outer), outer.dims if isinstance(outer, Record) else {})
     for body in node.bodies:
-        if _waits(node, body.outputs):
+        if waits(node, body.outputs):
             return False
     for record, one, other in zip(
         node.outputs, leaves(node.bodies[0].outputs), leaves(node.bodies[1].outputs), strict=True
@@ -371,7 +371,7 @@ def inline(
                     known(body.inputs[name], space, dims)
             enqueue(body)
     for body in node.bodies.values():
-        if _waits(node, body.outputs):
+        if waits(node, body.outputs):
             return False
     for index, record in enumerate(node.outputs):
         by_path = {}
@@ -382,7 +382,8 @@ def inline(
     return True
 
 
-def _waits(node: Node, outputs: Tree) -> bool:
+def waits(node: Node, outputs: Tree) -> bool:
+    """Whether an output of a body has no space yet; the node is then called again."""
     for record in records_in(outputs):
         if record.space is None:
             record.waiters.append(node)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -125,6 +126,16 @@ class Prober:
             for (kind, shape), (_, again) in zip(noted.draws, noted_again.draws, strict=True)
         )
         return Probe(spaces, origins, draws, noted.writes, noted.gradients, frozenset(shares))
+
+    def look(self, component: Component, method: Method, arguments: dict[str, Any]) -> Probe:
+        """Whether a function with declared spaces writes or draws, as far as zeros can show."""
+        sizes = {p.name: SIZES[i % 4] for i, p in enumerate(method.parameters) if p.kind == SIZE}
+        recording = Recording()
+        with suppress(BuildError):  # What does not run on zeros has its spaces declared for that.
+            values = self._values(component, method, arguments, 0, sizes)
+            self._call(component, method, values, arguments, recording)
+        draws = tuple(Draw(kind, shape) for kind, shape in recording.draws)
+        return Probe((), {}, draws, recording.writes)
 
     def _declared(
         self, component: Component, method: Method, arguments: dict[str, Any], count: int

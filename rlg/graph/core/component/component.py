@@ -193,6 +193,16 @@ class Component:
         """In API methods: runs one of two API methods on `args`; both must give equal spaces."""
         return self._current_mode("cond").cond(self, predicate, when_true, when_false, args)
 
+    def replicate(self, body: Callable[..., Any], *args: Any) -> Any:
+        """In API methods: `body(*args)` by the executor's `replicas`, each on a part of the batch.
+
+        Arguments with a batch rank are split, others go to every replica whole. Outputs with a
+        batch rank are put together again, others (means: losses, gradients) are averaged, weighed
+        by the sizes of the parts. A body neither writes state nor draws. One replica: just the
+        call.
+        """
+        return self._current_mode("replicate").replicate(self, body, args)
+
     def no_gradient(self) -> AbstractContextManager[None]:
         """In API methods: what is called inside is constant for gradients."""
         return self._current_mode("no_gradient").no_gradient()
@@ -200,7 +210,8 @@ class Component:
     def summary(self, name: str, value: Any, kind: str = "scalar") -> None:
         """In API methods: names a value for the run's summaries (`scalar` or `histogram`).
 
-        In the body of a scan or cond it is left out: return the value, and name it outside.
+        In the body of a region (scan, cond, replicate) it is left out: return the value, and name
+        it outside.
         """
         self._current_mode("summary").summary(self, name, value, kind)
 

@@ -21,6 +21,7 @@ from rlg.graph.core.assembly.records import (
     Item,
     Node,
     Record,
+    Replicate,
     Scan,
     Tree,
     Variables,
@@ -87,6 +88,8 @@ def _sources(node: Node, index: int) -> Iterator[Record]:
     elif isinstance(node, Cond):
         for body in node.bodies:
             yield from records_in(leaves(body.outputs)[index])
+    elif isinstance(node, Replicate):
+        return  # Parts are put together or averaged: always new.
     elif isinstance(node, Scan):
         # What a loop stacks is new; its carry may be what it began with.
         carries = leaves(node.body.outputs[0])

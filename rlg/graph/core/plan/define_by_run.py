@@ -20,6 +20,7 @@ from rlg.graph.core.assembly.records import (
     Item,
     Node,
     Record,
+    Replicate,
     Scan,
     Tree,
     Variables,
@@ -30,6 +31,7 @@ from rlg.graph.core.assembly.records import (
 )
 from rlg.graph.core.build.binding import Binding
 from rlg.graph.core.build.flow import argument_spaces, fold, split
+from rlg.graph.core.build.replicas import layout_of
 from rlg.graph.core.component.component import Component
 from rlg.graph.core.component.methods import Method
 from rlg.graph.core.component.mode import installed
@@ -140,6 +142,20 @@ class Runner:
         return region_ops(component, self._binding).cond(
             predicate, branch(0, when_true), branch(1, when_false)
         )
+
+    def replicate(
+        self, component: Component, body: Callable[..., Any], args: tuple[Any, ...]
+    ) -> Any:
+        if self._binding.backend.replicas == 1:
+            return body(*args)
+        node = self._next(Replicate)
+
+        def replica(part: tuple[Any, ...]) -> Any:
+            with self._following(node.body):
+                return body(*part)
+
+        # One after the other: what runs here is Python that somebody wants to step through.
+        return self._binding.backend.replicate(replica, args, layout_of(node), in_turn=True)
 
     @contextmanager
     def no_gradient(self) -> Iterator[None]:

@@ -23,6 +23,7 @@ from rlg.graph.core.assembly.records import (
     Item,
     Node,
     Record,
+    Replicate,
     Scan,
     Tree,
     Variables,
@@ -30,6 +31,7 @@ from rlg.graph.core.assembly.records import (
     records_in,
 )
 from rlg.graph.core.build.flow import argument_spaces, fold, space_of, split
+from rlg.graph.core.build.replicas import layout_of
 from rlg.graph.core.component.component import Component
 from rlg.graph.core.plan.aliasing import Views, owning, snapshot_leaves
 from rlg.graph.core.plan.draws import draws_anything, length_of
@@ -120,6 +122,8 @@ class Emitter(DrawWriter):
             self._scan(node)
         elif isinstance(node, Cond):
             self._cond(node)
+        elif isinstance(node, Replicate):
+            self._replicate(node)
         elif isinstance(node, Inline):
             self._inline(node)
 
@@ -356,6 +360,19 @@ class Emitter(DrawWriter):
         ops = self._region_ops(node.component)
         self._line(f"{number} = {ops}.cond({predicate}, {', '.join(branches)})", node.label)
         self._name_outputs(node, node.bodies[0].outputs, number)
+
+    def _replicate(self, node: Replicate) -> None:
+        number = self._temporary()
+        self._open_region(f"replica_{number}(x)")
+        self._bind(tuple(node.body.inputs.values()), "x")
+        self._body(node.body)
+        self._line(f"return {self._expression(node.body.outputs)}")
+        self._close_region()
+        replicate = self._global("replicate", self._binding.backend.replicate, "replicate")
+        layout = self._global("layout", layout_of(node), ("layout", id(node)))
+        given = f"replica_{number}, {self._expression(node.arguments)}, {layout}"
+        self._line(f"{number} = {replicate}({given})", node.label)
+        self._bind(node.results, number)
 
     def _region_ops(self, component: Component) -> str:
         """Loops and branches are the backend's, also those of components that live on the host."""
