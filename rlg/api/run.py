@@ -78,11 +78,14 @@ class Start:
     threads: int | None  # None: as many as the framework takes
     warnings: tuple[str, ...]  # settings that can be run but make little sense
     engine: str = ""  # what runs where, if not all in this process
+    replicas: int = 1
 
     @property
     def line(self) -> str:
         threads = "the framework's" if self.threads is None else self.threads
         line = f"run in {short(self.folder)}: {self.backend} on {self.device}, threads: {threads}"
+        if self.replicas > 1:
+            line += f" for each of {self.replicas} replicas"
         return f"{line}; {self.engine}" if self.engine else line
 
 
@@ -237,6 +240,7 @@ def _announce(session: Session, on_start: OnStart | None) -> None:
         backend.get("threads"),
         (*session.resumed_without, *warnings),
         session.loop.description,
+        backend.get("replicas", 1),
     )
     warnings = start.warnings
     session.folder.log.write("\n".join([start.line, *(f"warning: {w}" for w in warnings)]))

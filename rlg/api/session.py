@@ -196,11 +196,12 @@ class Session:
             progress.close()
 
     def close(self) -> None:
-        """Frees files and environments."""
+        """Frees files, environments and threads."""
         try:
             self.log.close()
         finally:
             self.loop.close()
+            self.agent.executor.close()
 
     def __enter__(self) -> Self:
         return self

@@ -30,6 +30,7 @@ REFUSED = {
     "optimizer.learning_rate=0": ["optimizer.learning_rate: must be positive, got 0"],
     "env.num_envs=0": ["env.num_envs: must be at least 1, got 0"],
     "evaluation.episodes=0": ["evaluation.episodes: must be at least 1, got 0"],
+    "backend.replicas=0": ["backend.replicas: must be at least 1, got 0"],
     "checkpoint.keep=0": ["checkpoint.keep: must be at least 1, got 0"],
     "logger.interval=-1": ["logger.interval: must be at least 0, got -1"],
     "network.units=[64,0]": ["network.units: must be at least 1, got 0"],

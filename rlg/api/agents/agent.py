@@ -53,6 +53,8 @@ class Agent:
     parts: ClassVar[tuple[str, ...]] = ("network", "memory", "optimizer")
     # The root's API methods that each role calls.
     apis: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    # Whether replicas share the batch of an update, see Component.replicate.
+    replicates: ClassVar[bool] = False
     # Variables below these scopes (relative to the root) travel from learner to actors.
     acting_scopes: ClassVar[tuple[str, ...]] = ("policy",)
 

@@ -46,6 +46,7 @@ class DQNAgent(Agent):
     """
 
     loops: ClassVar[tuple[str, ...]] = ("replay",)
+    replicates = True
     apis: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "actor": ("get_actions",),
         "learner": ("observe", "update", "update_from", "sync_target"),

@@ -131,7 +131,9 @@ class Picture:
         return [_PALETTE[self._devices.index(d) % len(_PALETTE)][shade] for d in devices]
 
     def _scope(self, part: Component) -> Scope:
-        scope = Scope(part.path or "", part.path or "", type(part).__name__, part.api_methods())
+        # With bodies of regions that are nobody else's: calls pass through them.
+        methods = {name: m for name, m in part.methods().items() if m.mark.is_api}
+        scope = Scope(part.path or "", part.path or "", type(part).__name__, methods)
         scope.doc = inspect.cleandoc(type(part).__doc__ or "").partition("\n")[0]
         if any(method.mark.is_graph_fn for method in part.methods().values()):
             scope.device = HOST if part.on_host else self._builder.binding.devices.of_ops(part)

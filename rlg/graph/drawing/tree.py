@@ -45,8 +45,9 @@ def text_tree(builder: Builder, api: str | None = None, depth: int | None = None
 
 def _words(scope: Scope, default: str, is_folded: bool) -> Iterator[str]:
     yield f"{scope.name}: {scope.kind}"
-    if scope.methods:
-        yield ", ".join(scope.methods)
+    offered = [name for name in scope.methods if not name.startswith("_")]
+    if offered:
+        yield ", ".join(offered)
     if scope.device not in (None, default):
         yield f"on {scope.device}"
     if scope.shares:

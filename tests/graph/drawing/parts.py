@@ -155,6 +155,26 @@ class Placed(Component):
         return self.away.call(states)
 
 
+class Replicas(Component):
+    """Replicas that call a component, by a body that no one else may call."""
+
+    def __init__(self) -> None:
+        self.layer = Dense(4)
+
+    @api
+    def call(self, x):
+        return self.replicate(self._body, x)
+
+    @api
+    def _body(self, x):
+        y = self.layer.call(x)
+        return y, self.mean(y)
+
+    @graph_fn
+    def mean(self, y: Tensor) -> Tensor:
+        return self.ops.mean(y)
+
+
 class Regions(Component):
     """Calls inside of a loop, of a branch and of a split method; optional inputs."""
 

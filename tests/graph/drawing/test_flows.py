@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from rlg.graph.drawing import text_tree, to_dot, to_html, to_svg
 from rlg.graph.drawing.flows import Flow, Point, flows
 from rlg.graph.drawing.nodes import graph_nodes, node_name
 from rlg.graph.spaces import BoolBox, Dict, FloatBox
-from tests.graph.drawing.parts import STATES, Regions, build
+from tests.graph.drawing.parts import STATES, Regions, Replicas, build
 
 
 def words(point: Point) -> str:
@@ -35,6 +36,19 @@ def test_values_flow_from_maker_to_taker(dqn):
         ("dqn/memory.sample", "dqn/loss.loss"),
         ("dqn/loss.loss", "output update"),
     }
+
+
+def test_values_flow_through_replicas():
+    builder = build(Replicas(), {"x": FloatBox(shape=(3,))}, replicas=2)
+    inputs, layer = "input call/x", "replicas/layer.call"
+    assert pairs(flows(builder, "call")) == {
+        (inputs, layer),
+        (layer, "replicas.mean"),
+        (layer, "output call"),
+        ("replicas.mean", "output call"),
+    }
+    for draw in (to_svg, to_dot, to_html, text_tree):
+        assert "_body" in draw(builder) or draw is text_tree
 
 
 def test_functions_that_are_no_api_methods_take_part(dqn):

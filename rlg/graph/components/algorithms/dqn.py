@@ -91,7 +91,7 @@ class DQN(Component):
 
         Priorities are plain TD errors: weights belong to the loss alone.
         """
-        gradients, loss, td_errors, q = self.replicate(self.differentiate, records, weights)
+        gradients, loss, td_errors, q = self.replicate(self._differentiate, records, weights)
         norm = self.optimizer.apply(
             self.policy.variables(), self.optimizer.averaged(gradients), learning_rate
         )
@@ -101,7 +101,7 @@ class DQN(Component):
         return loss, td_errors, self.priorities(td_errors)
 
     @api
-    def differentiate(self, records: Any, weights: Any = None) -> Any:
+    def _differentiate(self, records: Any, weights: Any = None) -> Any:
         """The gradients of the loss, the loss, TD errors and Q-values; replicas share a batch."""
         q = self.policy.q_values(records["states"])
         with self.no_gradient():

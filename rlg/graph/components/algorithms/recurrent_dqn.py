@@ -42,7 +42,7 @@ class RecurrentDQN(DQN):
     @api
     def update_from(self, records: Any, weights: Any = None, learning_rate: Any = None) -> Any:
         """Learns from these sequences; returns the loss, TD errors and new priorities [B]."""
-        gradients, loss, td_errors, masks = self.replicate(self.differentiate, records, weights)
+        gradients, loss, td_errors, masks = self.replicate(self._differentiate, records, weights)
         self.optimizer.apply(
             self.policy.variables(), self.optimizer.averaged(gradients), learning_rate
         )
@@ -50,7 +50,7 @@ class RecurrentDQN(DQN):
         return loss, td_errors, self.priorities(td_errors)
 
     @api
-    def differentiate(self, records: Any, weights: Any = None) -> Any:
+    def _differentiate(self, records: Any, weights: Any = None) -> Any:
         """The gradients of the loss, the loss, TD errors of all steps and their masks."""
         steps = self.unrolled(records)
         q = self.policy.q_values(steps["states"], steps["resets"])

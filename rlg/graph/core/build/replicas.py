@@ -106,6 +106,6 @@ def _check_output(node: Replicate, space: Space) -> None:
         if _space_axes(box, AVERAGE) == AVERAGE and box.kind != "float":
             raise BuildError(
                 f"{node.label}: it returns {box}, without a batch rank. Replicas average such "
-                "outputs, and these are no floats. Return one for each item, or compute it outside "
-                "of the replicated method."
+                "outputs, and these are not floats. Return one for each item, or compute it "
+                "outside of the replicated method."
             )

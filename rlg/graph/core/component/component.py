@@ -111,8 +111,9 @@ class Component:
         return {**of_class, **registered} if registered else of_class
 
     def api_methods(self) -> dict[str, Method]:
-        """The API methods by name."""
-        return {name: method for name, method in self.methods().items() if method.mark.is_api}
+        """The API methods by name, without bodies of regions that begin with an underscore."""
+        marked = {name: method for name, method in self.methods().items() if method.mark.is_api}
+        return {name: method for name, method in marked.items() if not name.startswith("_")}
 
     def children(self) -> Iterator[tuple[str, Component]]:
         """Sub-components with the names that their attributes give them."""

@@ -132,7 +132,11 @@ def api(function: F, /) -> F: ...
 @overload
 def api(*, split: bool = False, fold_time: bool = False) -> Callable[[F], F]: ...
 def api(function: F | None = None, /, *, split: bool = False, fold_time: bool = False) -> Any:
-    """Marks an API method: composition only, the sole way data enters and leaves a component."""
+    """Marks an API method: composition only, the sole way data enters and leaves a component.
+
+    One whose name begins with an underscore is the body of a region of its own component: nobody
+    else calls it, and a root does not offer it.
+    """
     return _decorate(function, is_api=True, split=split, fold_time=fold_time)
 
 
