@@ -465,13 +465,17 @@ def test_an_error_of_a_replica_says_whose_it_is_and_waits_for_the_others(replica
         threading.Event().wait(0.2)
         ended.append(replica)
 
+    component = Seen(look)
+    executor = built(component, {"x": FloatBox()}, "torch")
+    component.armed.append(True)
     with pytest.raises(ExecutionError) as error:
-        look_at(look)
+        executor.execute("call", floats(0, 1))
+    assert ended == [replica]
+    executor.close()
     assert str(error.value) == (
         f"seen.body: replica {replica} of 2 failed: ZeroDivisionError: three by none"
     )
     assert isinstance(error.value.__cause__, ZeroDivisionError)
-    assert ended == [replica]
 
 
 class Positive(Component):
@@ -495,6 +499,19 @@ def test_a_call_after_a_failed_one_works(way):
     with pytest.raises(ExecutionError, match="these are not positive"):
         executor.execute("call", floats(1, 2, 3, -4))
     assert executor.execute("call", floats(1, 2, 3, 4)).tolist() == [2, 3, 4, 5]
+
+
+@pytest.mark.parametrize(("replicas", "between"), [(1, 2), (3, 6)])
+def test_tensorflow_has_threads_for_all_replicas(replicas, between, monkeypatch):
+    import tensorflow as tf
+
+    counts: list[tuple[str, int]] = []
+    for name in ("intra", "inter"):
+        setter = f"set_{name}_op_parallelism_threads"
+        note = lambda n, name=name: counts.append((name, n))  # noqa: E731
+        monkeypatch.setattr(tf.config.threading, setter, note)
+    make_executor("tf", threads=2, replicas=replicas)
+    assert counts == [("intra", 2), ("inter", between)]
 
 
 def test_compiled_plans_have_no_replicas():
