@@ -98,12 +98,17 @@ def _used() -> tuple[float, float]:
     """CPU seconds of the whole machine, and of this process with its children."""
     times = psutil.cpu_times()
     busy = times.user + times.system + times.nice + getattr(times, "steal", 0.0)
+    return busy, own_cpu()
+
+
+def own_cpu() -> float:
+    """CPU seconds of this process and of all below it, those that have ended too."""
     own = sum(os.times()[:4])
     for child in psutil.Process().children(recursive=True):
         with suppress(psutil.Error):
             used = child.cpu_times()
             own += used.user + used.system
-    return busy, own
+    return own
 
 
 def load_warnings(load: Load, count: int, *, is_first: bool) -> list[str]:

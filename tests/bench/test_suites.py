@@ -43,9 +43,17 @@ def test_the_ceiling_of_learning_makes_as_many_updates(monkeypatch):
     updates = []
     monkeypatch.setattr(handwritten_torch.DQN, "update", lambda self, n: updates.append(n))
     monkeypatch.setattr(apex, "NUM_ENVS", 3)
-    monkeypatch.setattr(apex, "TASK", 16)
-    apex.bare()()
+    apex.bare(16)()
     assert updates == [32] * (3 * 16 // 8)
+    updates.clear()
+    apex.bare(20, batch=512, train_freq=30)()
+    assert updates == [512] * 2
+
+
+def test_the_quick_form_says_that_ray_is_left_out():
+    (row,) = apex.on_ray(Settings())
+    assert row.missing == "left out: --full measures it"
+    assert row.settings["replay_ratio"] == 512 / 400
 
 
 def test_the_model_is_bound_by_the_slowest_part():

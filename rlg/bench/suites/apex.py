@@ -10,24 +10,28 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from statistics import median
 from typing import Any
 
 import numpy as np
 
+from rlg.bench.machine import own_cpu
 from rlg.bench.measuring import Block, Cost, block_of, interleave, timed
+from rlg.bench.peers import Opponent
 from rlg.bench.results import Row
 from rlg.bench.running import Settings
 from rlg.bench.suites import pong
 from rlg.bench.suites.models import HIDDEN, STATES
 from rlg.execution.engines import open_engine
-from rlg.execution.roles import never
+from rlg.execution.roles import Loop, never
 from rlg.execution.sampling import SteppingSampler
 from rlg.execution.types import Clock
 
 NUM_ENVS, TASK, BATCH, TRAIN_FREQ, STARTS = 8, 25, 32, 8, 400
 STEPS = NUM_ENVS * TASK  # of one block
 OURS, CEILING = "rlg torch", "raw environment + bare network and memory"
+RLLIB = "RLlib DQN, prioritized"
 STAGES = ("environment", "act", "prepare", "insert", "sample", "learn", "weights", "rest")
 WORKER = ("environment", "act", "prepare", "rest")  # stages that run in each worker
 SHARD = ("insert", "sample")
@@ -41,12 +45,16 @@ FACTS = {
     "batch_size": BATCH,
 }
 
+RAY_STEPS = 1_600  # of one block
+RAY_AGENT: dict[str, Any] = {"batch_size": 512, "train_freq": 400, "learning_starts": 1_000}
+RAY_FACTS = {**FACTS, "replay_ratio": 1.28, "num_envs": 8, "batch_size": 512}
+
 
 def measure(settings: Settings) -> Iterator[Row]:
     """The local engine beside its ceiling, stages, and a model of many workers."""
     if "torch" not in settings.backends:
         return
-    blocks: dict[str, Block] = {OURS: local(), CEILING: block_of(bare(), units=STEPS)}
+    blocks: dict[str, Block] = {OURS: local(), CEILING: block_of(bare(TASK), units=STEPS)}
     rounds = settings.rounds(5, 15)
     found = interleave(blocks, rounds)
     yield Row(
@@ -55,6 +63,7 @@ def measure(settings: Settings) -> Iterator[Row]:
         settings=FACTS,
         is_ceiling=True,
     )
+    yield from on_ray(settings)
     stages = measure_stages(rounds)
     for name, costs in stages.items():
         names = f"stage: {name}", OURS, "", "step", tuple(costs)
@@ -67,41 +76,88 @@ def local() -> Block:
     factory = pong.agents(NUM_ENVS, **AGENT)
     loop = open_engine(factory, factory.config["executor"], pong.HORIZON)
     loop.start()
-    while loop.clock.steps < STARTS:
+    return looping(loop, STARTS, STEPS)
+
+
+def on_ray(settings: Settings) -> Iterator[Row]:
+    """A short run with 2 workers x 4 environments, beside RLlib's DQN with the same numbers.
+
+    Workers sample ahead of the learner, so one of our blocks ends when all of them are idle: what
+    they do must neither disturb the opponents nor be left out of our own time.
+    """
+    case, names = "on Ray, 2 workers x 4 environments", (OURS, CEILING, RLLIB)
+    if not settings.full:
+        row = Row(case, OURS, CEILING, "step", clock="cpu", settings=RAY_FACTS)
+        yield replace(row, missing="left out: --full measures it")
+        return
+    factory = pong.agents(4, {"type": "ray", "num_workers": 2, "evaluator": False}, **RAY_AGENT)
+    loop = open_engine(factory, factory.config["executor"], pong.HORIZON)
+    try:
+        loop.start()
+        blocks = {OURS: looping(loop, RAY_AGENT["learning_starts"], RAY_STEPS, settles=True)}
+        blocks[CEILING] = block_of(bare(RAY_STEPS // NUM_ENVS, 512, 400), units=RAY_STEPS)
+        with Opponent("rllib_dqn", {}, wanted=settings.peers) as rllib:
+            found = interleave({**blocks, RLLIB: rllib.block}, settings.rounds(5, 9))
+    finally:
+        loop.close()
+    for other in names[1:]:
+        row = Row(case, OURS, other, "step", clock="cpu", settings=RAY_FACTS)
+        if other in found:
+            costs: dict[str, Any] = {"costs": tuple(found[OURS]), "others": tuple(found[other])}
+            yield replace(row, **costs, is_ceiling=other == CEILING)
+        else:
+            yield replace(row, missing=rllib.missing)
+
+
+def looping(loop: Loop, starts: int, steps: int, *, settles: bool = False) -> Block:
+    """Blocks of a loop, with all its processes; it fills its memory first.
+
+    With `settles` a block ends when nothing computes any more, which is to our disadvantage: part
+    of that work belongs to the next one.
+    """
+    while loop.clock.steps < starts:
         loop.iterate(never)
 
-    def run() -> None:
-        until = loop.clock.steps + STEPS
-        while loop.clock.steps < until:
-            loop.iterate(never)
-
     def block() -> Cost:
-        before = loop.clock.steps
-        cost = timed(run)
-        steps = loop.clock.steps - before
-        return Cost(cost.wall / steps, cost.cpu / steps)
+        before, started, used = loop.clock.steps, time.perf_counter(), own_cpu()
+        while loop.clock.steps < before + steps:
+            loop.iterate(never)
+        made = loop.clock.steps - before
+        if settles:
+            settle()
+        return Cost((time.perf_counter() - started) / made, (own_cpu() - used) / made)
 
     return block
 
 
-def bare() -> Callable[[], None]:
+def settle(pause: float = 0.1, limit: float = 30.0) -> None:
+    """Waits until this process and all below it hardly compute."""
+    until, used = time.perf_counter() + limit, own_cpu()
+    while time.perf_counter() < until:
+        time.sleep(pause)
+        before, used = used, own_cpu()
+        if used - before < 0.2 * pause:
+            return
+
+
+def bare(task: int, batch: int = BATCH, train_freq: int = TRAIN_FREQ) -> Callable[[], None]:
     """The ceiling: as many steps and updates of the same sizes, by hand."""
     from rlg.bench.handwritten_torch import DQN
 
-    dqn = DQN(STATES["cnn"].shape, HIDDEN["cnn"], pong.ACTIONS, STARTS)
+    dqn = DQN(STATES["cnn"].shape, HIDDEN["cnn"], pong.ACTIONS, 1_000)
     observations, step = pong.raw_environment(NUM_ENVS)
     rest = {"rewards": np.zeros(NUM_ENVS, "float32"), "terminals": np.zeros(NUM_ENVS, bool)}
 
     def run() -> None:
         nonlocal observations
-        for n in range(TASK):
+        for n in range(task):
             actions = dqn.online.act(observations)
             following = step(actions)
             records = {"states": observations, "next_states": following, "actions": actions, **rest}
             dqn.memory.insert(records)
             observations = following
-            for _ in range((n + 1) * NUM_ENVS // TRAIN_FREQ - n * NUM_ENVS // TRAIN_FREQ):
-                dqn.update(BATCH)
+            for _ in range((n + 1) * NUM_ENVS // train_freq - n * NUM_ENVS // train_freq):
+                dqn.update(batch)
 
     return run
 
