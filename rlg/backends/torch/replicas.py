@@ -1,8 +1,8 @@
 """Replicas on torch: Python threads, of which each computes with the executor's own thread count.
 
 Torch lets go of Python's lock while it computes, and on a CPU `backward` runs in the thread that
-asks for it. Two threads of one torch thread each cost the same work as one; one of two torch
-threads waits at the end of every operation.
+asks for it. So replicas meet once in an update, where the threads of a single operation meet at
+the end of each one.
 """
 
 from __future__ import annotations
