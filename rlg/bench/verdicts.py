@@ -15,7 +15,9 @@ from rlg.bench.results import Report, Row
 from rlg.bench.tables import compared
 
 TOLERANCE = 0.05
-Word = Literal["slower", "faster", "same", "missing", "other settings", "other machine", "new"]
+Word = Literal[
+    "slower", "faster", "same", "missing", "other settings", "other machine", "no opponent", "new"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +46,14 @@ def verdicts(old: Report, new: Report) -> list[Verdict]:
     found = []
     for suite in new.suites:
         left = dict(earlier.get(suite.name, {}))
-        for row in suite.rows:
+        for row in (row for row in suite.rows if not row.is_model):  # those repeat other rows
             before = left.pop(row.key, None)
             found.append(_verdict(suite.name, before, row, same_machine))
-        found += [Verdict(suite.name, row, "missing") for row in left.values() if row.costs]
+        found += [
+            Verdict(suite.name, row, "missing")
+            for row in left.values()
+            if row.costs and not row.is_model
+        ]
     return found
 
 
@@ -77,6 +83,8 @@ def _verdict(suite: str, old: Row | None, new: Row, same_machine: bool) -> Verdi
         return Verdict(suite, new, "other settings", *texts)
     if new.kind != "ratio" and not same_machine:
         return Verdict(suite, new, "other machine", *texts)  # seconds of two machines
+    if new.kind == "figure":
+        return Verdict(suite, new, "no opponent", *texts)  # nothing tells rlg from the machine
     return Verdict(suite, new, _word(old, new), *texts)
 
 

@@ -70,6 +70,18 @@ def test_another_machine_is_named(change, text):
     assert differences(report(), report(machine={**MACHINE, "memory": 8_010_000_000})) == []
 
 
+def test_figures_without_opponent_are_shown_but_not_judged():
+    old = row(SMALL, kind="figure", others=())
+    assert word(old, row(scaled(3.0), kind="figure", others=())) == "no opponent"
+
+
+def test_models_are_not_compared():
+    model = row(is_model=True, kind="figure", others=())
+    assert verdicts(report(model), report(model)) == []
+    assert verdicts(report(model), report(row(case="other")))[0].word == "new"
+    assert len(verdicts(report(model), report(row(case="other")))) == 1
+
+
 def test_seconds_of_another_machine_are_not_compared_but_ratios_are():
     other = {"machine": {**MACHINE, "cores": 64}}
     old = row(SMALL, kind="figure", others=())
