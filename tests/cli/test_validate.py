@@ -197,6 +197,7 @@ def test_a_wrong_value_is_refused_with_its_key_and_the_way_out(packaged, change)
 def test_a_loop_that_an_engine_does_not_offer_is_refused_with_those_that_it_does(monkeypatch):
     from rlg.api.agents.dqn import DQNAgent
 
-    monkeypatch.setattr(DQNAgent, "loops", ("gradients",))
-    with pytest.raises(SpecError, match="local offers the loops replay, batches, but agent dqn"):
+    monkeypatch.setattr(DQNAgent, "loops", ("actor_learner",))
+    offered = "local offers the loops replay, batches, gradients, but agent dqn"
+    with pytest.raises(SpecError, match=offered):
         validate(config())
