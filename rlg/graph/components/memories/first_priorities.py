@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
-from rlg.errors import SpaceError
-from rlg.graph import Component, Tensor, api, graph_fn
-from rlg.graph.components.memories.n_step import NStep
-from rlg.graph.limits import Fraction, PositiveInt
-from rlg.graph.spaces import Box, Dict, FloatBox, Space, map_leaves
-
-NEEDED = ("q_values", "actions", "rewards", "terminals", "truncations", "next_states")
+from rlg.graph import Tensor, api, graph_fn
+from rlg.graph.components.memories.transitions import NStepTransitions
+from rlg.graph.spaces import Box, FloatBox, Space
 
 
-class FirstPriorities(Component):
+class FirstPriorities(NStepTransitions):
     """N-step records and their TD errors: Horgan et al. (2018), Ape-X, section 3.
 
     records: a Dict of `q_values` [.., A], `actions`, `rewards`, `terminals`, `truncations`,
@@ -26,21 +22,12 @@ class FirstPriorities(Component):
     on the host, as the memories behind it do.
     """
 
-    on_host = True
+    needed: ClassVar[tuple[str, ...]] = ("q_values", "actions", *NStepTransitions.needed)
+    dropped: ClassVar[tuple[str, ...]] = ("truncations", "q_values")
 
-    def __init__(self, n_step: PositiveInt = 3, gamma: Fraction = 0.99) -> None:
-        self.n_step = n_step
-        self.gamma = gamma
-        self.windows = NStep(n_step, gamma)
-
-    def create_variables(self, *, records: Space) -> None:
-        boxes = dict(records.items()) if isinstance(records, Dict) else {}
-        missing = [name for name in NEEDED if name not in boxes]
-        if missing or any(box.ranks != "TB" for box in records.flatten().values()):
-            raise SpaceError(
-                f"{self.path}: `records` is {records}; it takes a Dict of segments with the keys "
-                f"{', '.join(NEEDED)}, each with ranks='TB'."
-            )
+    @property
+    def carried(self) -> int:
+        return self.n_step
 
     @api
     def call(self, records: Any) -> Any:
@@ -99,36 +86,3 @@ class FirstPriorities(Component):
         n = ops.axis_size(x, 1)
         flat = ops.fold_time(rows * n + ops.arange(n))
         return ops.unfold_time(ops.take_rows(ops.fold_time(x), flat), rows)
-
-    def _flat(self, records: Space, **windows: Box) -> Space:
-        assert isinstance(records, Dict)
-        dropped = ("truncations", "q_values")
-        kept = {name: box.with_ranks("B") for name, box in records.items() if name not in dropped}
-        return Dict({**kept, "discounts": FloatBox()})
-
-    @graph_fn(spaces=_flat)
-    def arrange(
-        self,
-        records: Tensor,
-        sums: Tensor,
-        following: Tensor,
-        terminals: Tensor,
-        discounts: Tensor,
-    ) -> Tensor:
-        """Records of the first T steps."""
-        ops = self.ops
-        n, count = ops.axis_size(sums, 1), ops.axis_size(sums, 0) - self.n_step
-        found = {**records, "rewards": sums, "terminals": terminals, "discounts": discounts}
-        following_states = found.pop("next_states")
-        del found["truncations"], found["q_values"]
-        # A window's last state lies among the records of its last step.
-        rows = ops.fold_time((following[:count] - 1) * n + ops.arange(n))
-        return {
-            **{
-                name: map_leaves(lambda x: ops.fold_time(x[:count]), value)
-                for name, value in found.items()
-            },
-            "next_states": map_leaves(
-                lambda x: ops.take_rows(ops.fold_time(x), rows), following_states
-            ),
-        }

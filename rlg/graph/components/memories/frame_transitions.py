@@ -29,6 +29,10 @@ class FrameTransitions(FirstPriorities):
         super().__init__(n_step, gamma)
         self.prioritized = prioritized
 
+    @property
+    def carried(self) -> int:
+        return self.n_step if self.prioritized else self.n_step - 1
+
     def create_variables(self, *, records: Space) -> None:
         parts = dict(records.items()) if isinstance(records, Dict) else {}
         steps = parts.get("steps")
@@ -73,11 +77,11 @@ class FrameTransitions(FirstPriorities):
     ) -> Tensor:
         """Rows as they are, and records of the first steps."""
         ops = self.ops
-        carried = self.n_step if self.prioritized else self.n_step - 1
-        count = ops.axis_size(sums, 0) - carried
+        count = ops.axis_size(sums, 0) - self.carried
         ops.require(
-            ops.cast(ops.axis_size(sums, 0), "int64") > carried,
-            f"{self.path}.call: the segment has {carried} steps or fewer. Hand in longer ones.",
+            ops.cast(ops.axis_size(sums, 0), "int64") > self.carried,
+            f"{self.path}.call: the segment has {self.carried} steps or fewer. Hand in longer "
+            "ones.",
         )
         found = {**records["steps"], "rewards": sums, "terminals": terminals}
         for name in ("truncations", "q_values"):

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from rlg.errors import SpaceError
 from rlg.graph import Component, Tensor, api, graph_fn
 from rlg.graph.components.memories.n_step import NStep
 from rlg.graph.limits import Fraction, PositiveInt
 from rlg.graph.spaces import Box, Dict, FloatBox, Space, map_leaves
-
-NEEDED = ("rewards", "terminals", "truncations", "next_states")
 
 
 class NStepTransitions(Component):
@@ -24,19 +22,27 @@ class NStepTransitions(Component):
     """
 
     on_host = True
+    # Keys of `records` that there must be, and those that are not part of what comes out.
+    needed: ClassVar[tuple[str, ...]] = ("rewards", "terminals", "truncations", "next_states")
+    dropped: ClassVar[tuple[str, ...]] = ("truncations",)
 
     def __init__(self, n_step: PositiveInt = 3, gamma: Fraction = 0.99) -> None:
         self.n_step = n_step
         self.gamma = gamma
         self.windows = NStep(n_step, gamma)
 
+    @property
+    def carried(self) -> int:
+        """The last steps of a segment, which are not records yet and come again."""
+        return self.n_step - 1
+
     def create_variables(self, *, records: Space) -> None:
         boxes = dict(records.items()) if isinstance(records, Dict) else {}
-        missing = [name for name in NEEDED if name not in boxes]
+        missing = [name for name in self.needed if name not in boxes]
         if missing or any(box.ranks != "TB" for box in records.flatten().values()):
             raise SpaceError(
                 f"{self.path}: `records` is {records}; it takes a Dict of segments with the keys "
-                f"{', '.join(NEEDED)}, each with ranks='TB'."
+                f"{', '.join(self.needed)}, each with ranks='TB'."
             )
 
     @api
@@ -45,17 +51,11 @@ class NStepTransitions(Component):
         sums, following, terminals, discounts, _ = self.windows.call(records["rewards"], *ends)
         return self.arrange(records, sums, following, terminals, discounts)
 
-    def _flat(
-        self,
-        records: Space,
-        sums: Box,
-        following: Box,
-        terminals: Box,
-        discounts: Box,
-    ) -> Space:
+    def _flat(self, records: Space, **windows: Box) -> Space:
         """Declared: a dry run's segments are shorter than long windows."""
         assert isinstance(records, Dict)
-        kept = {name: box.with_ranks("B") for name, box in records.items() if name != "truncations"}
+        names = [name for name in records if name not in self.dropped]
+        kept = {name: records[name].with_ranks("B") for name in names}
         return Dict({**kept, "discounts": FloatBox()})
 
     @graph_fn(spaces=_flat)
@@ -70,15 +70,16 @@ class NStepTransitions(Component):
         """Records of the whole windows."""
         ops = self.ops
         n = ops.axis_size(sums, 1)
-        starts = ops.axis_size(sums, 0) - (self.n_step - 1)
+        starts = ops.axis_size(sums, 0) - self.carried
         ops.require(
             ops.constant(starts > 0, "bool"),
-            f"{self.path}.call: the segment has fewer than {self.n_step} steps. Hand in longer "
-            "ones.",
+            f"{self.path}.call: the segment has fewer than {self.carried + 1} steps. Hand in "
+            "longer ones.",
         )
         found = {**records, "rewards": sums, "terminals": terminals, "discounts": discounts}
         following_states = found.pop("next_states")
-        del found["truncations"]
+        for name in self.dropped:
+            del found[name]
         # A window's last state lies among the records of its last step.
         rows = ops.fold_time((following[:starts] - 1) * n + ops.arange(n))
         return {
