@@ -107,7 +107,7 @@ def test_tuned_values_are_those_of_agent_and_environment():
     assert composed("env.name=acrobot") == acrobot
     recurrent = composed("agent=ppo", "env=cartpole_positions", "network=lstm")
     assert (recurrent["agent"]["n_steps"], recurrent["network"]["units"]) == (128, 64)
-    assert recurrent["optimizer"]["learning_rate"]["initial"] == 1e-3
+    assert recurrent["optimizer"]["learning_rate"]["initial"] == 5e-4
     for game in ("pong", "seaquest", "ALE/Breakout-v5"):
         assert composed(f"env={game}")["total_timesteps"] == 10_000_000
         assert composed(f"env={game}")["optimizer"]["learning_rate"] == 1e-4
