@@ -62,7 +62,6 @@ class ShardTrainer:
         self.num_envs = num_envs
         self.batch_size: int = learner.batch_size
         self.stale = 0
-        self.trained = 0
         self.restarts = 0
         self.waited = 0.0
         self._since = time.perf_counter()
@@ -145,7 +144,6 @@ class ShardTrainer:
         result: LearnResult = self.learner.learn(sample, clock)
         pack.priorities.append((sample.keys, result.priorities))
         pack.next += 1
-        self.trained += self.batch_size
         if pack.next == self.burst:
             self._send_priorities(pack)
             self._pack = None
