@@ -32,6 +32,7 @@ from rlg.api.phases import (
 )
 from rlg.api.session import Session
 from rlg.display.readable import short
+from rlg.display.video import Video
 from rlg.errors import CheckpointError, ExecutionError, RLGError, SpecError
 from rlg.execution.evaluation import Evaluation, evaluate
 from rlg.graph.core.component.randomness import key_of
@@ -170,17 +171,16 @@ def evaluate_run(
 
     `render` shows them in a window, `video` is the .mp4 or .gif file that they are written to.
     """
+    film = None if video is None else Video(video)  # refuses a wrong name before a framework loads
     config = validate(run_config(path, imports_plugins=True, trust_plugins=trust_plugins))
     agent, env = load_agent(config, RunFolder(path), checkpoint, best=best)
     seed = evaluation_seed(int(config["seed"]))
     play = partial(evaluate, agent, max_steps=config["evaluation"]["max_steps"])
     if render:
         return play({**env, "render_mode": "human"}, episodes, seed, watch=lambda *_: None)
-    if video is None:
+    if film is None:
         return play(env, episodes, seed)
-    from rlg.display.video import Video
-
-    with Video(video) as film:
+    with film:
         return play({**env, "render_mode": "rgb_array"}, episodes, seed, watch=film.add)
 
 

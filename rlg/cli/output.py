@@ -60,7 +60,20 @@ def _print(console: Console, table: Table) -> None:
 
 
 def print_json(content: Any) -> None:
-    """Figures in full, NaN and infinities by name."""
-    from rlg.tracking.files import plain
+    """Indented, figures in full; numbers that JSON lacks are null, with their names at the end."""
+    from rlg.tracking.files import NAMES, plain
 
-    print(json.dumps(plain(content), indent=2))
+    names: dict[str, str] = {}
+
+    def known(value: Any, path: str) -> Any:
+        if isinstance(value, dict):
+            return {key: known(inner, f"{path}.{key}") for key, inner in value.items()}
+        if isinstance(value, list):
+            return [known(inner, f"{path}[{index}]") for index, inner in enumerate(value)]
+        if isinstance(value, str) and value in NAMES:
+            names[path.lstrip(".")] = value
+            return None
+        return value
+
+    found = known(plain(content), "")
+    print(json.dumps({**found, "not_finite": names} if names else found, indent=2))

@@ -96,6 +96,12 @@ def test_mistakes_are_one_line(rlg, folder, run, words, line):
     assert list(folder.glob("*.mp4")) == []
 
 
+def test_a_wrong_name_is_refused_before_the_run_is_looked_at(rlg, folder):
+    result = rlg("eval", "nowhere", "--video", "film.avi")
+    assert result.code == 2
+    assert result.err == "rlg: error: --video film.avi: its name must end in .mp4 or .gif.\n"
+
+
 def test_without_pygame_a_line_names_the_extra(rlg, folder, monkeypatch):
     assert rlg("train", *TINY, "evaluation.interval=0", "hydra.run.dir=run").code == 0
     monkeypatch.setitem(sys.modules, "pygame", None)

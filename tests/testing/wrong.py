@@ -47,6 +47,13 @@ class OtherOnTorch(Scaled):
         return inputs * self._w * (1.001 if is_torch(inputs) else 1.0)
 
 
+class InfiniteOnTorch(Scaled):
+    """Its outputs are no numbers on torch."""
+
+    def outputs(self, inputs: Tensor) -> Tensor:
+        return inputs * self._w / (0.0 if is_torch(inputs) else 1.0)
+
+
 class Reused(Scaled):
     """A host function that writes into the array that it returned last time."""
 
@@ -234,6 +241,7 @@ WRONG = {
     "steep": Steep,
     "cut_torch_only": CutTorchOnly,
     "failing_on_torch": Failing,
+    "infinite_on_torch": InfiniteOnTorch,
 }
 RIGHT = {"scaled": Scaled, "held_back": HeldBack, "torch_only": TorchOnly, "powered": Powered}
 for name, cls in {**WRONG, **RIGHT}.items():
