@@ -149,6 +149,8 @@ COMPONENTS: dict[str, str] = {
     "recurrent_a2c": "algorithms.a2c:RecurrentA2C",
     "a3c": "algorithms.a3c:A3C",
     "recurrent_a3c": "algorithms.a3c:RecurrentA3C",
+    "impala": "algorithms.impala:IMPALA",
+    "recurrent_impala": "algorithms.impala:RecurrentIMPALA",
 }
 
 _NO_SPEC = "a component spec is a name, a mapping with `type`, or a file of one; this is {!r}."

@@ -14,6 +14,15 @@ RECURRENT = {
     "type": "recurrent_actor_critic",
     "network": {"type": "lstm", "units": 2, "network": MLP},
 }
+# Of IMPALA: its network also sees the action and reward before.
+WITH_PREVIOUS = {
+    "type": "recurrent_actor_critic",
+    "network": {
+        "type": "lstm",
+        "units": 2,
+        "network": {"type": "multi_input", "networks": {"states": MLP, "previous": "vectors"}},
+    },
+}
 HIDDEN = {"hidden": Dict(c=Box((2,)), h=Box((2,)))}
 NUMBERS = FloatBox(ranks="TB")
 ENDS = {"terminals": BoolBox(ranks="TB"), "truncations": BoolBox(ranks="TB")}
@@ -44,6 +53,13 @@ def _recurrent(actions: Space, masks: Space, **more: Any) -> dict[str, Any]:
     batch = batch_of(STATES, actions, resets=BoolBox(ranks="TB"))
     spaces = {**_spaces(actions, masks, **more), "batch": batch, "resets": BoolBox()}
     return {**spaces, **HIDDEN}
+
+
+def _rollouts(spaces: dict[str, Any], **more: Space) -> dict[str, Any]:
+    """The same for IMPALA: the values of a batch are the learner's, of the last states too."""
+    steps = {name: space for name, space in spaces["batch"].items() if name != "values"}
+    kept = {name: space for name, space in spaces.items() if name != "last_values"}
+    return {**kept, "batch": Dict(steps), "last_states": STATES, **more}
 
 
 CHOICE = IntBox(3)
@@ -175,5 +191,47 @@ ON_POLICY: list[Golden] = [
         {"type": "recurrent_a3c", "policy": RECURRENT, "action_space": CHOICE.to_spec()},
         _recurrent(CHOICE, MASKS, **_gradients(MASKS, RECURRENT_WEIGHTS)),
         HALVES,
+    ),
+    Golden(
+        "impala",
+        {
+            "type": "impala",
+            "policy": FEED_FORWARD,
+            "action_space": MIXED.to_spec(),
+            "optimizer": {"type": "rmsprop", "learning_rate": 0.01, "momentum": 0.5},
+        },
+        _rollouts(_spaces(DRAWS, SOME_MASKS)),
+        CALLS,
+    ),
+    Golden(
+        "impala-appo",
+        {
+            "type": "impala",
+            "policy": {"type": "shared_value_policy", "network": MLP},
+            "action_space": CHOICE.to_spec(),
+            "clip_range": 0.2,
+        },
+        _rollouts(_spaces(CHOICE, MASKS)),
+        CALLS,
+    ),
+    Golden(
+        "recurrent_impala",
+        {"type": "recurrent_impala", "policy": WITH_PREVIOUS, "action_space": MIXED.to_spec()},
+        _rollouts(
+            _recurrent(DRAWS, SOME_MASKS),
+            hidden=Dict(policy=HIDDEN["hidden"], actions=DRAWS, rewards=FloatBox()),
+        ),
+        CALLS,
+    ),
+    Golden(
+        "recurrent_impala-alone",
+        {
+            "type": "recurrent_impala",
+            "policy": RECURRENT,
+            "action_space": CHOICE.to_spec(),
+            "previous_inputs": False,
+        },
+        _rollouts(_recurrent(CHOICE, MASKS)),
+        CALLS,
     ),
 ]

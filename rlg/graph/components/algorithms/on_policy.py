@@ -1,18 +1,17 @@
-"""What PPO and A2C share: acting, values, advantages, and what a batch is."""
+"""What PPO and A2C share: advantages, normalization, and what a batch is."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-from rlg.errors import ComponentError
 from rlg.graph import Component, Static, Tensor, api, graph_fn
+from rlg.graph.components.algorithms.actor_critic import ActorCriticRoot, RecurrentRoot
 from rlg.graph.components.initializers import TORCH, orthogonal_recipe, recommend
 from rlg.graph.components.preprocessing.standardize import MovingStandardize
 from rlg.graph.components.returns.gae import GAE
 from rlg.graph.components.returns.scaling import ReturnScaling
-from rlg.graph.registry import make
-from rlg.graph.spaces import map_leaves, space_from_spec
+from rlg.graph.spaces import map_leaves
 
 
 class Learner(Component):
@@ -75,12 +74,10 @@ class Learner(Component):
         return {**diagnostics, "loss": loss}
 
 
-class OnPolicy(Component):
+class OnPolicy(ActorCriticRoot):
     """An actor-critic that learns from what its own policy did, once: the root of PPO and A2C.
 
-    `act` takes states [B] and returns actions as they are learned from, log_probs and values [B],
-    and, if `clips`, the environment's actions (inside of its bounds, draws squashed). `value`
-    returns values [B] of states.
+    act, value: see ActorCriticRoot.
 
     `update` takes a `batch`, a Dict with time first, [T, B, ...]: states, actions, log_probs and
     values (as `act` saw and gave them), rewards, terminals and truncations (bool), and
@@ -93,8 +90,6 @@ class OnPolicy(Component):
     evaluation changes nothing. With `normalize_rewards` rewards are scaled by running returns of
     `num_envs` environments; see ReturnScaling. `ortho_init` starts as the authors' code does.
     """
-
-    is_recurrent = False
 
     def __init__(
         self,
@@ -109,25 +104,13 @@ class OnPolicy(Component):
         normalize_rewards: bool,
         num_envs: int,
     ) -> None:
-        self.action_space = space_from_spec(action_space)
-        self.policy = make(policy, action_space=self.action_space)
-        name = type(self).__name__
-        if not hasattr(self.policy, "value_head"):
-            raise ComponentError(
-                f"{name}: {type(self.policy).__name__} has no values. Give a policy of type "
-                f"{'recurrent_actor_critic' if self.is_recurrent else 'actor_critic'}."
-            )
-        if hasattr(self.policy, "hidden_space") != self.is_recurrent:
-            other = name.removeprefix("Recurrent") if self.is_recurrent else f"Recurrent{name}"
-            raise ComponentError(f"{name}: for {type(self.policy).__name__} use {other}.")
+        super().__init__(policy, action_space, optimizer, max_grad_norm)
         recommend(orthogonal_recipe(math.sqrt(2.0)) if ortho_init else TORCH, self.policy)
         if ortho_init:
             recommend(orthogonal_recipe(0.01), self.policy.head)
             recommend(orthogonal_recipe(1.0), self.policy.value_head)
-        self.optimizer = make(optimizer, max_grad_norm=max_grad_norm)
         self.gamma = gamma
         self.gae_lambda = gae_lambda
-        self.max_grad_norm = max_grad_norm
         self.ortho_init = ortho_init
         self.normalize_observations = normalize_observations
         self.normalize_rewards = normalize_rewards
@@ -135,24 +118,6 @@ class OnPolicy(Component):
         self.advantages = GAE(gamma, gae_lambda)
         self.observations = MovingStandardize() if normalize_observations else None
         self.rewards = ReturnScaling(gamma, num_envs) if normalize_rewards else None
-
-    @property
-    def clips(self) -> bool:
-        """Whether the environment's actions are others than those that are learned from."""
-        return bool(self.policy.head.clips)
-
-    @api
-    def act(self, states: Any, explore: Static[bool] = True, masks: Any = None) -> Any:
-        """Actions, log-probabilities and values, and the environment's actions if they differ."""
-        actions, *others = self.policy.act(self._seen(states), explore, masks)
-        return (actions, *others, *self._clipped(actions))
-
-    @api
-    def value(self, states: Any) -> Any:
-        return self.policy.values(self._seen(states))
-
-    def _clipped(self, actions: Any) -> tuple[Any, ...]:
-        return (self.policy.clip(actions),) if self.clips else ()
 
     def _seen(self, states: Any) -> Any:
         return states if self.observations is None else self.observations.call(states, False)
@@ -205,34 +170,12 @@ class OnPolicy(Component):
         return {**figures, "explained_variance": explained_variance}
 
 
-class RecurrentOnPolicy(OnPolicy):
+class RecurrentOnPolicy(RecurrentRoot, OnPolicy):
     """The same with a recurrent policy: sequences of one environment are learned from as a whole.
 
-    `act` takes states, hidden (of the policy's `hidden_space`) and resets (bool, where episodes
-    begin), all [B], and returns the next hidden last; `value` takes the same. `update` takes
-    `resets` in its batch, and hidden [B] as it was before the first step.
+    act, value: see RecurrentRoot. `update` takes `resets` in its batch, and hidden [B] as it was
+    before the first step.
     """
-
-    is_recurrent = True
-
-    @api
-    def act(  # type: ignore[override]
-        self,
-        states: Any,
-        hidden: Any,
-        resets: Any,
-        explore: Static[bool] = True,
-        masks: Any = None,
-    ) -> Any:
-        """Actions, log-probabilities, values (the environment's actions) and what to remember."""
-        actions, log_probs, values, hidden = self.policy.act(
-            self._seen(states), hidden, resets, explore, masks
-        )
-        return (actions, log_probs, values, *self._clipped(actions), hidden)
-
-    @api
-    def value(self, states: Any, hidden: Any, resets: Any) -> Any:  # type: ignore[override]
-        return self.policy.values(self._seen(states), hidden, resets)
 
     @graph_fn
     def fold(self, records: Tensor) -> Tensor:

@@ -16,7 +16,9 @@ class IMPALALoss(ItemLoss):
     log_probs, behaviour_log_probs, entropies, values, rewards: float [T, B] (or [B, T]);
     bootstrap: [B], the value behind the last step; terminals, truncations: bool; see VTrace. An
     item is a sequence: its loss is the sum over time, [B]. `vf_coef` weighs 0.5 * (v - V)^2 as
-    in the paper; `reward_clip` bounds rewards on both sides (None: not at all).
+    in the paper; `reward_clip` bounds rewards on both sides (None: not at all). With a `clip_range`
+    the policy's part is PPO's clipped surrogate on V-trace's advantages ("APPO"), and the ratio of
+    probabilities, not V-trace, weighs them.
     """
 
     def __init__(
@@ -28,6 +30,7 @@ class IMPALALoss(ItemLoss):
         rho_bar: float = 1.0,
         c_bar: float = 1.0,
         pg_rho_bar: float = 1.0,
+        clip_range: float | None = None,
     ) -> None:
         self.gamma = gamma
         self.vf_coef = vf_coef
@@ -36,15 +39,16 @@ class IMPALALoss(ItemLoss):
         self.rho_bar = rho_bar
         self.c_bar = c_bar
         self.pg_rho_bar = pg_rho_bar
-        self.vtrace = VTrace(gamma, rho_bar, c_bar, pg_rho_bar)
+        self.clip_range = clip_range
+        self.vtrace = VTrace(gamma, rho_bar, c_bar, pg_rho_bar if clip_range is None else None)
 
     def create_variables(self, *, log_probs: Space, entropies: Space, values: Space) -> None:
         self.check_not_negative(vf_coef=self.vf_coef, ent_coef=self.ent_coef)
         self.check_one_each(log_probs=log_probs, entropies=entropies, values=values)
-        if self.reward_clip is not None and self.reward_clip <= 0:
-            raise ComponentError(
-                f"{self.path}: reward_clip must be positive or None, got {self.reward_clip}."
-            )
+        for name in ("reward_clip", "clip_range"):
+            limit = getattr(self, name)
+            if limit is not None and limit <= 0:
+                raise ComponentError(f"{self.path}: {name} must be positive or None, got {limit}.")
         self._time_axis = max((values.ranks or "").find("T"), 0)
 
     @api
@@ -64,17 +68,21 @@ class IMPALALoss(ItemLoss):
         """The mean, the loss of each sequence, [B], and means of its parts over all steps."""
         if self.reward_clip is not None:
             rewards = self.clip_rewards(rewards)
-        targets, advantages, _ = self.vtrace.call(
-            log_probs,
-            behaviour_log_probs,
-            rewards,
-            values,
-            bootstrap,
-            terminals,
-            truncations,
-            final_values,
-        )
-        return self.total(log_probs, entropies, values, targets, advantages, weights)
+        with self.no_gradient():
+            targets, advantages, _ = self.vtrace.call(
+                log_probs,
+                behaviour_log_probs,
+                rewards,
+                values,
+                bootstrap,
+                terminals,
+                truncations,
+                final_values,
+            )
+            weighed = self.weighed(log_probs, behaviour_log_probs)
+        policy = self.policy_loss(log_probs, behaviour_log_probs, advantages)
+        loss, items, means = self.total(policy, entropies, values, targets, weights)
+        return loss, items, self.report(means, weighed)
 
     @graph_fn
     def clip_rewards(self, rewards: Tensor) -> Tensor:
@@ -82,19 +90,46 @@ class IMPALALoss(ItemLoss):
         return self.ops.clip(rewards, -self.reward_clip, self.reward_clip)
 
     @graph_fn
+    def policy_loss(
+        self, log_probs: Tensor, behaviour_log_probs: Tensor, advantages: Tensor
+    ) -> Tensor:
+        """The policy's part of each step."""
+        ops, clip = self.ops, self.clip_range
+        if clip is None:
+            return -advantages * log_probs
+        ratio = ops.exp(log_probs - ops.stop_gradient(behaviour_log_probs))
+        near = ops.clip(ratio, 1.0 - clip, 1.0 + clip)
+        return -ops.minimum(ratio * advantages, near * advantages)
+
+    @graph_fn
     def total(
         self,
-        log_probs: Tensor,
+        policy: Tensor,
         entropies: Tensor,
         values: Tensor,
         targets: Tensor,
-        advantages: Tensor,
         weights: Tensor | None,
     ) -> tuple[Tensor, Tensor, Tensor]:
         ops = self.ops
-        policy = -advantages * log_probs
         value = 0.5 * ops.square(targets - values)
         steps = policy + self.vf_coef * value - self.ent_coef * entropies  # [T, B]
         mean, items = self.weigh(ops.sum(steps, self._time_axis), weights)
         parts = {"policy_loss": policy, "value_loss": value, "entropy": entropies}
         return mean, items, {name: ops.mean(part) for name, part in parts.items()}
+
+    @graph_fn
+    def weighed(self, log_probs: Tensor, behaviour_log_probs: Tensor) -> Tensor:
+        """How far the policy that learns is from the one that acted: Schulman's estimate of the
+        divergence, and the mean importance weight after clipping. 0 and 1 if they are the same.
+        """
+        ops = self.ops
+        logs = log_probs - behaviour_log_probs
+        ratio = ops.exp(logs)
+        return {
+            "approx_kl": ops.mean(ratio - 1.0 - logs),
+            "importance_weight": ops.mean(ops.clip(ratio, 0.0, self.rho_bar)),
+        }
+
+    @graph_fn
+    def report(self, means: Tensor, weighed: Tensor) -> Tensor:
+        return {**means, **weighed}

@@ -15,7 +15,7 @@ class VTrace(Episodes):
     policy that learns and the one that acted; rewards, values: as these; bootstrap: [B], V behind
     the last step. Returns value targets, policy-gradient advantages and the importance weights
     before clipping, all constants for gradients. `rho_bar`, `c_bar` and `pg_rho_bar` bound the
-    weights.
+    weights; with `pg_rho_bar` None advantages are not weighed, for losses that do so themselves.
     """
 
     def __init__(
@@ -23,13 +23,14 @@ class VTrace(Episodes):
         gamma: Fraction = 0.99,
         rho_bar: float = 1.0,
         c_bar: float = 1.0,
-        pg_rho_bar: float = 1.0,
+        pg_rho_bar: float | None = 1.0,
     ) -> None:
         self.gamma = gamma
         self.rho_bar = rho_bar
         self.c_bar = c_bar
         self.pg_rho_bar = pg_rho_bar
-        if min(rho_bar, c_bar, pg_rho_bar) <= 0.0 or c_bar > rho_bar:
+        bounds = [bound for bound in (rho_bar, c_bar, pg_rho_bar) if bound is not None]
+        if min(bounds) <= 0.0 or c_bar > rho_bar:
             raise ComponentError(
                 f"{self.path_or_name}: rho_bar is {rho_bar}, c_bar {c_bar} and pg_rho_bar "
                 f"{pg_rho_bar}; give positive ones with c_bar <= rho_bar."
@@ -52,12 +53,14 @@ class VTrace(Episodes):
         r, v, *masks = self.ordered(rewards, values, terminals, truncations, final_values)
         weights = ops.exp(log_probs - behaviour_log_probs)
         w = self.time_first(weights)
-        rho, c, pg_rho = (self._at_most(w, b) for b in (self.rho_bar, self.c_bar, self.pg_rho_bar))
+        rho, c = self._at_most(w, self.rho_bar), self._at_most(w, self.c_bar)
 
         td = rho * (r + gamma * self.next_values(v, bootstrap, *masks) - v)
         factors = ops.where(self.ends(*masks[:2]), 0.0, gamma * c)
         vs = v + self.backward(td, factors, ops.zeros_like(bootstrap))  # [T, B]
-        advantages = pg_rho * (r + gamma * self.next_values(vs, bootstrap, *masks) - v)
+        advantages = r + gamma * self.next_values(vs, bootstrap, *masks) - v
+        if self.pg_rho_bar is not None:
+            advantages = self._at_most(w, self.pg_rho_bar) * advantages
         vs, advantages = self.ordered(vs, advantages)
         return ops.stop_gradient(vs), ops.stop_gradient(advantages), ops.stop_gradient(weights)
 
