@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rlg.backends.allocator import keep_freed_memory
 from rlg.backends.entry import Check, make_check
 from rlg.backends.hosting import LOWERING, host_entry, is_hosted, map_arrays
 from rlg.backends.numpy.ops import NumpyOps
@@ -60,11 +61,13 @@ class GraphExecutor(VariableAccess, Replicated):
 
         `replicas` is the number of parts in which replicated methods work on a batch.
         """
+        keep_freed_memory()
         self.device = self.check_device(device or self.default_device)
         self.seed = seed
         self.role = tuple(role)
         self.define_by_run = define_by_run
         self.replicas = replicas
+        self.watch: Callable[[str, Entry], Entry] | None = None  # around graph functions: profiles
         # The latest values that components named by `self.summary`, if they are asked for.
         self.collects_summaries = summaries
         self.summaries: dict[str, Any] = {}

@@ -45,7 +45,7 @@ def page(report: Report, pictures: Mapping[str, Sequence[Path]]) -> str:
     for suite in report.suites:
         parts.append(f"<h2>{escape(headline(suite))}</h2>")
         parts += [_warning(text) for text in suite.warnings]
-        parts += [_image(path) for path in pictures.get(suite.name, ())]
+        parts += [image(path) for path in pictures.get(suite.name, ())]
         parts.append(table(COLUMNS, table_of(suite)))
     facts = [*report.versions.items(), *((f"settings: {k}", v) for k, v in report.settings.items())]
     parts.append("<h2>Versions and settings</h2>")
@@ -64,6 +64,6 @@ def _warning(text: str) -> str:
     return f'<p class="warning">Warning: {escape(text)}: take these figures with care.</p>'
 
 
-def _image(path: Path) -> str:
+def image(path: Path) -> str:
     content = base64.b64encode(path.read_bytes()).decode()
     return f'<img alt="{escape(path.stem)}" src="data:image/png;base64,{content}">'

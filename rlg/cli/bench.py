@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rlg.api.phases import DONE, FAILED
+from rlg.cli.flags import TrustPlugins
 from rlg.cli.output import print_table
 from rlg.errors import SpecError
 from rlg.spelling import suggestion
@@ -18,8 +19,9 @@ from rlg.spelling import suggestion
 if TYPE_CHECKING:
     from rlg.bench.results import Report
 
-KEYS = ("bench", "pairs", "block", "backends")
+KEYS = ("bench", "run", "seconds", "pairs", "block", "backends")
 FAILURE = "failed: "
+SECONDS = 20.0  # of a profile
 
 
 def bench(
@@ -27,7 +29,8 @@ def bench(
         list[str] | None,
         typer.Argument(
             metavar="KEY=VALUE",
-            help="bench=act,memory (suites, or all), pairs=5, block=0.02, backends=torch,tf.",
+            help="bench=act,memory (suites, or all), pairs=5, block=0.02, backends=torch,tf; "
+            "or run=FOLDER, seconds=20.",
         ),
     ] = None,
     full: Annotated[bool, typer.Option("--full", help="More pairs, more sizes.")] = False,
@@ -37,20 +40,27 @@ def bench(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="A folder; default outputs/bench/...")
     ] = None,
+    trust_plugins: TrustPlugins = False,
 ) -> int:
     """Measure throughput against named opponents: rlg bench bench=act,memory.
 
     Without arguments all suites run in their quick form, in about three minutes on two quiet cores.
     `bench=all` adds opponents that live in an environment of their own (make bench-peers). The
     folder has bench.json with every sample, pictures and report.html.
+
+    `run=FOLDER` says where the time of a run goes instead: by stage and by component.
     """
     given = _read(words or [])
+    folder = output or Path("outputs", "bench", datetime.now().strftime("%Y-%m-%d/%H-%M-%S"))
+    if "run" in given:
+        return _profile(given, folder, trust_plugins=trust_plugins)
+    if "seconds" in given:
+        raise SpecError("seconds: belongs to run=FOLDER.")
     from rlg.bench.results import Report
     from rlg.bench.suites import chosen
 
     names = chosen(given.get("bench"))
     old = None if compare is None else Report.read(compare)
-    folder = output or Path("outputs", "bench", datetime.now().strftime("%Y-%m-%d/%H-%M-%S"))
     folder.mkdir(parents=True, exist_ok=True)
     from rlg.bench.running import Settings, run_suites
 
@@ -61,6 +71,26 @@ def bench(
     has_failed = any(row.missing.startswith(FAILURE) for s in report.suites for row in s.rows)
     is_slower = old is not None and _judge(old, report)
     return FAILED if has_failed or is_slower else DONE
+
+
+def _profile(given: Mapping[str, Any], folder: Path, *, trust_plugins: bool) -> int:
+    """Prints and writes where the time of a run goes."""
+    others = [key for key in given if key not in ("run", "seconds")]
+    if others:
+        raise SpecError(f"run: a profile of a run takes no {others[0]}. It takes seconds.")
+    from rlg.bench.run_profile import COLUMNS, profile_run
+
+    seconds = given.get("seconds", SECONDS)
+    print(f"profile of {given['run']}: about {seconds:g} s", file=sys.stderr, flush=True)
+    found = profile_run(Path(given["run"]), seconds, trust_plugins=trust_plugins)
+    folder.mkdir(parents=True, exist_ok=True)
+    path = found.write(folder)
+    print(found.title)
+    print_table(COLUMNS, found.rows(), right=COLUMNS[1:])
+    for note in found.notes:
+        print(f"note:       {note}")
+    print(f"\nresults:    {path.with_suffix('.json')}\nreport:     {path}")
+    return DONE
 
 
 def _read(words: Sequence[str]) -> dict[str, Any]:
@@ -78,7 +108,7 @@ def _read(words: Sequence[str]) -> dict[str, Any]:
 
 
 def _value(key: str, value: str) -> Any:
-    if key == "bench":
+    if key in ("bench", "run"):
         return value
     if key == "backends":
         names, known = tuple(value.split(",")), ("numpy", "torch", "tf")

@@ -153,3 +153,30 @@ def test_the_help_page_loads_no_suite():
         "sys.exit(any(name.startswith(('rlg.bench', 'torch')) for name in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_profile_of_a_run_is_printed_and_written(rlg, folder):
+    words = ["agent=ppo", "env=cartpole", "total_timesteps=300", "hydra.run.dir=run"]
+    assert rlg("train", *words).code == 0
+    result = rlg("bench", "run=run", "seconds=0.5", "--output", "found")
+    assert result.code == 0, result.err
+    assert "steps/s in one process" in result.out
+    assert ".gradients" in result.out
+    names = {path.name for path in (folder / "found").iterdir()}
+    assert names == {"profile.json", "profile.png", "profile.html"}
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["run=nowhere"], "nowhere"),
+        (["seconds=3"], "seconds: belongs to run=FOLDER."),
+        (["run=x", "pairs=3"], "run: a profile of a run takes no pairs. It takes seconds."),
+        (["run=x", "seconds=-1"], "seconds: must be above 0, got -1."),
+    ],
+)
+def test_what_a_profile_does_not_take_is_refused(rlg, folder, words, expected):
+    result = rlg("bench", *words)
+    assert result.code == 2
+    assert expected in result.err
+    assert not (folder / "outputs").exists()

@@ -46,6 +46,8 @@ class Backend(Protocol):
     host_ops_class: type[Any]
     # How many parts of a batch `Component.replicate` makes.
     replicas: int
+    # Called with each graph function's component and method and itself, for what is to run instead.
+    watch: Callable[[str, Callable[..., Any]], Callable[..., Any]] | None
 
     def replicate(
         self, body: Callable[[Any], Any], args: Any, layout: Layout, *, in_turn: bool = False

@@ -124,6 +124,12 @@ def owning(node: Call, function: Callable[..., Any], binding: Binding) -> Callab
     return call
 
 
+def watched(node: Call, function: Callable[..., Any], binding: Binding) -> Callable[..., Any]:
+    """A graph function as whoever watches this backend wants it to run."""
+    watch = binding.backend.watch
+    return function if watch is None else watch(node.label, function)
+
+
 def snapshot_leaves(ops: Any, value: Any) -> Any:
     """Copies of every leaf, of arrays (host steps) and of the backend's tensors."""
     if isinstance(value, Mapping):

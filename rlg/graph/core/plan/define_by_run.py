@@ -35,7 +35,7 @@ from rlg.graph.core.build.replicas import layout_of
 from rlg.graph.core.component.component import Component
 from rlg.graph.core.component.methods import Method
 from rlg.graph.core.component.mode import installed
-from rlg.graph.core.plan.aliasing import Views, owning, snapshot_leaves
+from rlg.graph.core.plan.aliasing import Views, owning, snapshot_leaves, watched
 from rlg.graph.core.plan.draws import PlannedDraw, draws_anything, length_of, planned
 from rlg.graph.core.plan.liveness import needs_gradient
 from rlg.graph.core.plan.runtime import cut_leaves, fold_leaves, region_ops, unfold_leaves
@@ -224,7 +224,7 @@ class Runner:
             named = dict(zip(arguments, values, strict=True))
             return node.method.function(node.component, **named)
 
-        function = owning(node, function, self._binding)
+        function = watched(node, owning(node, function, self._binding), self._binding)
         if not is_host_step(node):
             return function
         return self._binding.backend.hosted(function, node.probes[path].outputs)

@@ -33,7 +33,7 @@ from rlg.graph.core.assembly.records import (
 from rlg.graph.core.build.flow import argument_spaces, fold, space_of, split
 from rlg.graph.core.build.replicas import layout_of
 from rlg.graph.core.component.component import Component
-from rlg.graph.core.plan.aliasing import Views, owning, snapshot_leaves
+from rlg.graph.core.plan.aliasing import Views, owning, snapshot_leaves, watched
 from rlg.graph.core.plan.draws import draws_anything, length_of
 from rlg.graph.core.plan.feeds import DrawWriter
 from rlg.graph.core.plan.liveness import all_summaries, live_nodes, needs_gradient
@@ -209,7 +209,7 @@ class Emitter(DrawWriter):
         key = ("function", component.path, method.name, function is bound)
         if key not in self._globals_by_id and short in self.globals:
             short = f"{short}_{method.name}"
-        return self._global(short, function, key)
+        return self._global(short, watched(node, function, self._binding), key)
 
     def _hosted(self, node: Call, path: Path, function: str) -> str:
         """A function on numpy values as one on the backend's tensors."""
