@@ -2,7 +2,8 @@
 
 Ratios are compared, not times: both runs had their opponents beside them. A row is slower if its
 quartiles lie wholly above the earlier ones and its median is worse by more than TOLERANCE: two
-processes differ by some percent for no reason (where memory happens to lie).
+processes differ by some percent for no reason (where memory happens to lie). By wall time and by
+CPU time: what else runs on the machine delays one side, but does its work for neither.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from rlg.bench.results import Report, Row
+from rlg.bench.results import Clock, Report, Row
 from rlg.bench.tables import compared
 
 TOLERANCE = 0.05
@@ -89,8 +90,13 @@ def _verdict(suite: str, old: Row | None, new: Row, same_machine: bool) -> Verdi
 
 
 def _word(old: Row, new: Row) -> Word:
-    before, now = old.compared(), new.compared()
-    size = old.median("costs") if old.kind == "difference" else abs(before.middle)
+    words = {_by(clock, old, new) for clock in ("wall", "cpu")}
+    return words.pop() if len(words) == 1 else "same"
+
+
+def _by(clock: Clock, old: Row, new: Row) -> Word:
+    before, now = old.compared(clock), new.compared(clock)
+    size = old.median("costs", clock) if old.kind == "difference" else abs(before.middle)
     margin = TOLERANCE * size
     if now.low > before.high and now.middle > before.middle + margin:
         return "slower"

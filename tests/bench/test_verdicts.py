@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rlg.bench.verdicts import differences, verdicts
-from tests.bench.reports import MACHINE, report, row
+from tests.bench.reports import MACHINE, by_both, report, row
 
 SMALL = [1.00, 1.01, 1.02, 1.03, 1.04]
 
@@ -20,20 +20,26 @@ def scaled(factor: float) -> list[float]:
 
 
 def test_slower_is_beyond_the_spread_and_beyond_five_percent():
-    assert word(row(SMALL), row(scaled(1.10))) == "slower"
-    assert word(row(SMALL), row(scaled(1.04))) == "same"  # quartiles apart, but by 4 %
-    assert word(row(SMALL), row(scaled(0.90))) == "faster"
-    assert word(row(SMALL), row(SMALL)) == "same"
+    assert word(by_both(SMALL), by_both(scaled(1.10))) == "slower"
+    assert word(by_both(SMALL), by_both(scaled(1.04))) == "same"  # quartiles apart, but by 4 %
+    assert word(by_both(SMALL), by_both(scaled(0.90))) == "faster"
+    assert word(by_both(SMALL), by_both(SMALL)) == "same"
+
+
+def test_what_only_one_clock_says_is_no_verdict():
+    assert word(by_both(SMALL), row(scaled(1.10), cpu=SMALL)) == "same"  # somebody else was running
+    assert word(by_both(SMALL), row(SMALL, cpu=scaled(1.10))) == "same"
+    assert word(by_both(SMALL), row(scaled(0.90), cpu=scaled(1.10))) == "same"
 
 
 def test_wide_spreads_justify_a_worse_median():
-    assert word(row([0.5, 1.0, 1.5, 2.0, 2.5]), row([0.9, 1.2, 1.8, 2.4, 2.9])) == "same"
+    assert word(by_both([0.5, 1.0, 1.5, 2.0, 2.5]), by_both([0.9, 1.2, 1.8, 2.4, 2.9])) == "same"
 
 
 def test_builds_are_compared_by_their_difference():
-    old = row([1.5, 1.51, 1.52], kind="difference")
-    assert word(old, row([1.8, 1.81, 1.82], kind="difference")) == "slower"
-    assert word(old, row([1.53, 1.54, 1.55], kind="difference")) == "same"
+    old = by_both([1.5, 1.51, 1.52], kind="difference")
+    assert word(old, by_both([1.8, 1.81, 1.82], kind="difference")) == "slower"
+    assert word(old, by_both([1.53, 1.54, 1.55], kind="difference")) == "same"
 
 
 def test_rows_that_are_gone_are_missing_and_others_are_new():
@@ -86,4 +92,4 @@ def test_seconds_of_another_machine_are_not_compared_but_ratios_are():
     other = {"machine": {**MACHINE, "cores": 64}}
     old = row(SMALL, kind="figure", others=())
     assert word(old, row(scaled(3.0), kind="figure", others=()), **other) == "other machine"
-    assert word(row(SMALL), row(scaled(3.0)), **other) == "slower"
+    assert word(by_both(SMALL), by_both(scaled(3.0)), **other) == "slower"

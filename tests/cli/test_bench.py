@@ -11,7 +11,7 @@ import pytest
 
 from rlg.bench import running, suites
 from rlg.bench.results import Report
-from tests.bench.reports import report, row
+from tests.bench.reports import by_both, report, row
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def test_compared_with_itself_nothing_is_slower(rlg, folder, fake):
 
 
 def test_slower_beyond_the_spread_exits_with_1(rlg, folder, fake):
-    path = report(row([0.1, 0.2, 0.3])).write(folder)
+    path = report(by_both([0.1, 0.2, 0.3])).write(folder)
     result = rlg("bench", "bench=act", "--compare", str(path))
     assert result.code == 1
     assert "slower:     1 of 1 rows" in result.out
