@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
-from scripts import learning_results, record_results
+from scripts import curves, learning_results, record_results
 
 PAGE = Path(__file__).parent.parent / "docs" / "results.md"
 
@@ -85,3 +86,24 @@ def test_a_run_is_trained_to_the_end_of_its_budget_and_played_with_its_last_weig
 def test_a_run_that_fails_is_not_a_result(capsys):
     with pytest.raises(SystemExit, match=r"exited with 2:\n.*agent.learning_rat"):
         learning_results.train("agent.learning_rat=3", "torch", 0)
+
+
+def test_curves_read_evaluations_and_the_time_of_their_steps(tmp_path: Path) -> None:
+    rows = [
+        {"step": 100, "time/time_elapsed": 60.0},
+        {"step": 200, "eval/mean_reward": 3.0},
+        {"step": 300, "time/time_elapsed": 180.0},
+        {"step": 300, "eval/mean_reward": 16.256},
+    ]
+    (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "config.yaml").write_text("backend: {type: tf}\nseed: 4\n")
+    found = curves.curve(tmp_path)
+    assert found == {"backend": "tf", "seed": 4, "points": [[200, 2.0, 3.0], [300, 3.0, 16.26]]}
+    line = curves.section([found]).splitlines()[-3]
+    assert line == "| tf | 4 | 3 min | not reached | 16.3 | 300 | 3 |"
+
+
+def test_the_page_has_the_curves_of_the_raw_figures() -> None:
+    text = curves.PAGE.read_text("utf-8")
+    assert text == curves.page(text, json.loads(curves.RAW.read_text("utf-8")))
+    assert curves.PICTURE.stat().st_size > 10_000
