@@ -16,7 +16,9 @@ FRAME_SKIP, ACTIONS, HORIZON = 4, 6, 1_000_000
 LOCAL = {"type": "local"}
 
 
-def agents(num_envs: int, executor: Mapping[str, Any] = LOCAL, **agent: Any) -> ConfiguredAgents:
+def agents(
+    num_envs: int, executor: Mapping[str, Any] = LOCAL, *, replicas: int = 1, **agent: Any
+) -> ConfiguredAgents:
     """The factory of agents and environments; `agent` are keys of its own."""
     values = {"type": "apex", "gradient_steps": 1, "target_update_interval": 4_000, "n_step": 3}
     frames = {"type": "frame_replay", "buffer_size": 20_000, "num_envs": num_envs, "alpha": 0.6}
@@ -28,7 +30,7 @@ def agents(num_envs: int, executor: Mapping[str, Any] = LOCAL, **agent: Any) -> 
             "network": {"type": "nature_cnn"},
             "memory": {**frames, "beta": 0.4, "frame_stack": 4},
             "optimizer": {"type": "adam", "learning_rate": 2.5e-4},
-            "backend": {"type": "torch", "threads": 1},
+            "backend": {"type": "torch", "threads": 1, "replicas": replicas},
             "executor": dict(executor),
         }
     )
