@@ -87,7 +87,7 @@ def evaluate(
             step = environments.step(action.env)
             observations = step.observations
             if recurrent is not None:
-                recurrent.after_step(action.state)
+                recurrent.after_step(action.state, step.rewards)
                 recurrent.reset(step.terminals | step.truncations)
             if after_step is not None:
                 after_step()

@@ -9,7 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlg.errors import ExecutionError
-from rlg.graph.spaces import Space
+from rlg.graph.spaces import Dict, Space
+
+# Where a state has an entry of this name, it is the reward of the step before: who steps the
+# environments knows it, and not who acts.
+REWARDS = "rewards"
 
 
 class RecurrentState:
@@ -17,6 +21,7 @@ class RecurrentState:
 
     def __init__(self, space: Space) -> None:
         self._space = space
+        self._has_rewards = isinstance(space, Dict) and REWARDS in space
         self._values: Any = None
         self._resets: NDArray[np.bool_] = np.ones(0, np.bool_)
 
@@ -27,10 +32,17 @@ class RecurrentState:
             self._resets = np.ones(num_envs, np.bool_)
         return self._values, self._resets
 
-    def after_step(self, values: Any) -> None:
-        """Keeps the state that acting returned."""
+    def after_step(self, values: Any, rewards: Any = None) -> Any:
+        """Keeps the state that acting returned, with the rewards of the step if it wants them."""
         self._values = values
         self._resets = np.zeros_like(self._resets)
+        return self._values if rewards is None else self.reward(rewards)
+
+    def reward(self, rewards: Any) -> Any:
+        """The state with the rewards of the step, float [N], if it wants them."""
+        if self._has_rewards and self._values is not None:
+            self._values = {**self._values, REWARDS: np.asarray(rewards, np.float32)}
+        return self._values
 
     def reset(self, ended: Any = None) -> None:
         """Episodes begin where others ended, bool [N]; everywhere if left out."""

@@ -134,6 +134,16 @@ class GradientLearner(Learner, Protocol):
         """One update."""
 
 
+class RolloutLearner(Learner, Protocol):
+    """A learner of rollouts that others made by older weights, corrected for that."""
+
+    batch_rollouts: int  # of an update
+    queue: int  # rollouts that may wait for the learner; then samplers wait
+
+    def task_steps(self, num_envs: int) -> int:
+        """Steps of a rollout."""
+
+
 class Memory(Protocol):
     """Replay data apart from the learner. What shards do with it:
 
@@ -152,6 +162,7 @@ class Sampler(Stateful, Protocol):
     """An actor with its environments."""
 
     actor: Actor
+    version: int  # of the weights that act
 
     def start(self) -> None:
         """Begins the first episodes."""

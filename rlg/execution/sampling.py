@@ -6,6 +6,7 @@ per environment.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -46,6 +47,7 @@ class SteppingSampler:
         self._observations: Any = None
         # Sampled already: by an engine that samples ahead, or half a task that was stopped.
         self._ahead: Segment | None = None
+        self._sampled: deque[Segment] = deque()  # whole tasks of a thread, before a resume
         # The layout of columns, asked for once: tasks may be as short as one step.
         self._state = env.observation_space.zeros(1)
         self._columns = {name: space.zeros(1) for name, space in actor.columns.items()}
@@ -64,6 +66,8 @@ class SteppingSampler:
 
     def collect(self, clock: Clock, stop: Stop = never) -> Segment | None:
         """The next steps alone."""
+        if self._sampled:
+            return self._sampled.popleft()
         segment, self._ahead = self._ahead, None
         left = self.steps - (0 if segment is None else len(segment.rewards))
         if left > 0:
@@ -85,11 +89,12 @@ class SteppingSampler:
             action = actor.act(observations, hidden, begins, clock)
             step = env.step(action.env)
             ended = step.terminals | step.truncations
-            recording.write(row, observations, action, step, ended)
             if recurrent is not None:
                 recording.write_recurrent(row, hidden, begins)
-                recurrent.after_step(action.state)
+                after = recurrent.after_step(action.state, step.rewards)
+                action = action._replace(state=after)
                 recurrent.reset(ended)
+            recording.write(row, observations, action, step, ended)
             observations = step.observations
             if row + 1 < steps and stop():
                 recording.cut(row + 1)
@@ -109,7 +114,14 @@ class SteppingSampler:
         if self._recurrent is not None:
             pending["hidden"] = self._recurrent.get_state()
         ahead = None if self._ahead is None else segment_to_tree(self._ahead)
-        return {"environments": self.env.snapshot(), "pending": pending, "ahead": ahead}
+        state: dict[str, Any] = {
+            "environments": self.env.snapshot(),
+            "pending": pending,
+            "ahead": ahead,
+        }
+        if self._sampled:
+            state["sampled"] = [segment_to_tree(segment) for segment in self._sampled]
+        return state
 
     def set_state(self, state: Mapping[str, Any]) -> None:
         """Continues exactly from there; with new episodes, where an engine saved none."""
@@ -124,6 +136,7 @@ class SteppingSampler:
             self._recurrent.set_state(pending["hidden"])
         ahead = state.get("ahead")
         self._ahead = None if ahead is None else segment_from_tree(ahead)
+        self._sampled = deque(map(segment_from_tree, state.get("sampled", ())))
 
     def close(self) -> None:
         """Frees the environments."""

@@ -8,8 +8,19 @@ from functools import cached_property
 from typing import Any
 
 from rlg.errors import ExecutionError
-from rlg.execution.roles import GradientLearner, Learner
-from rlg.execution.types import Batch, Clock, Gradients, LearnResult, SavedBatches, Weights
+from rlg.execution.roles import GradientLearner, Learner, RolloutLearner
+from rlg.execution.types import (
+    Batch,
+    Clock,
+    Gradients,
+    LearnResult,
+    SavedBatches,
+    Segment,
+    Weights,
+    segment_from_tree,
+    segment_to_tree,
+    side_by_side,
+)
 from rlg.graph.spaces import map_leaves
 
 
@@ -105,6 +116,48 @@ class GradientTrainer(FusedTrainer):
 
     def learn(self, clock: Clock) -> LearnResult:
         return self.learner.apply(self._gradients.popleft(), clock)
+
+
+class QueueTrainer(FusedTrainer):
+    """Learns from rollouts in the order of arrival, several side by side; the rest waits."""
+
+    learner: RolloutLearner
+
+    def __init__(self, learner: RolloutLearner) -> None:
+        super().__init__(learner)
+        self._waiting: deque[Segment] = deque()
+
+    def absorb(self, batches: Sequence[Batch]) -> None:
+        self._waiting.extend(batch.records["segment"] for batch in batches)
+
+    @property
+    def waiting(self) -> int:
+        """Rollouts that nothing was learnt from yet."""
+        return len(self._waiting)
+
+    @property
+    def is_ready(self) -> bool:
+        return len(self._waiting) >= self.learner.batch_rollouts
+
+    def learn(self, clock: Clock) -> LearnResult:
+        """One update, with the lag of the policies that acted, in updates, and what still waits."""
+        rollouts = [self._waiting.popleft() for _ in range(self.learner.batch_rollouts)]
+        together = side_by_side(rollouts)
+        result = self.learner.learn(Batch({"segment": together}, together.steps), clock)
+        lags = [clock.updates - rollout.version for rollout in rollouts]
+        found = {"policy_lag": sum(lags) / len(lags), "policy_lag_max": float(max(lags))}
+        return LearnResult({**result.metrics, **found, "queue": float(len(self._waiting))})
+
+    def get_state(self, *, memory: bool = True) -> dict[str, Any]:
+        trees = [segment_to_tree(rollout) for rollout in self._waiting]
+        return {**super().get_state(memory=memory), "rollouts": trees}
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        super().set_state(state)
+        found = map(segment_from_tree, state.get("rollouts", ()))
+        # Rollouts of another length, from before the resume changed it, fit no others.
+        steps = self.learner.task_steps(1)
+        self._waiting = deque(rollout for rollout in found if len(rollout.rewards) == steps)
 
 
 def saved_batches(stored: Mapping[str, Any]) -> SavedBatches | None:

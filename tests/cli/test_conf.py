@@ -43,6 +43,8 @@ def test_every_option_composes_and_is_accepted(choice):
         "executor=ray": "agent=apex",
         "tuned=apex_atari": "env=pong",
         "tuned=network/apex_atari_nature_cnn_frame_replay": "env=pong",
+        "tuned=impala_atari": "env=pong",
+        "tuned=network/impala_atari_nature_cnn_frame_replay": "env=pong",
         "tuned=network/ppo_cartpole_positions_lstm_replay": "network=lstm",
     }
     words = [needed[choice]] if choice in needed else []

@@ -79,6 +79,8 @@ def rmsprop(weights):
     return torch.optim.RMSprop(weights, lr=3e-3, alpha=0.99, eps=0.1)
 
 
+# As torch has it; the default has its epsilon inside of the root, as TensorFlow does.
+RMSPROP = {"type": "rmsprop", "learning_rate": 1.0, "alpha": 0.99, "epsilon": 0.1}
 RATE = {"learning_rate": np.float32(3e-3)}
 
 
@@ -108,7 +110,7 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_an_update_is_that_of_the_paper(name, backend):
     policy, options = CASES[name]
-    test = built(IMPALA(policy, CHOICE, **options), backend)
+    test = built(IMPALA(policy, CHOICE, RMSPROP, **options), backend)
     judge = oracle.Oracle(weights_of(test), discrete, rmsprop, **options)
     for seed in range(2):
         batch, last = rollouts(seed)
@@ -123,7 +125,7 @@ def test_an_update_is_that_of_the_paper(name, backend):
 def test_masked_choices_are_learned_from_as_they_were_masked(backend):
     masks = np.ones((T, B, 3), bool)
     masks[::2, :, 0] = False
-    test = built(IMPALA(SHARED, CHOICE), backend, BoolBox((3,)))
+    test = built(IMPALA(SHARED, CHOICE, RMSPROP), backend, BoolBox((3,)))
     batch, last = rollouts()
     batch["actions"][::2] = np.maximum(batch["actions"][::2], 1)
     judge = oracle.Oracle(weights_of(test), discrete, rmsprop)
@@ -135,7 +137,7 @@ def test_masked_choices_are_learned_from_as_they_were_masked(backend):
 @pytest.mark.parametrize("previous", [True, False])
 def test_a_recurrent_update_starts_from_the_rollouts_first_state(previous, backend):
     policy = WITH_PREVIOUS if previous else LSTM
-    test = built(RecurrentIMPALA(policy, CHOICE, previous_inputs=previous), backend)
+    test = built(RecurrentIMPALA(policy, CHOICE, RMSPROP, previous_inputs=previous), backend)
     batch, last = rollouts(resets=True)
     hidden = test.component.hidden_space.sample(1, B)
     kept = hidden["policy"] if previous else hidden

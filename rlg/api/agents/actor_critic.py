@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -35,6 +36,8 @@ class ActorCriticAgent(OnPolicyAgent):
         "learner": ("update", "value"),
     }
     acting_scopes: ClassVar[tuple[str, ...]] = ("policy", "observations")
+    # What the root's `act` returns for learning behind the actions, one number each.
+    acted_numbers: ClassVar[tuple[str, ...]] = ("log_probs", "values")
 
     def __init__(
         self,
@@ -73,13 +76,13 @@ class ActorCriticAgent(OnPolicyAgent):
         }
 
     # -- spaces -----------------------------------------------------------------------------------
-    @property
+    @cached_property
     def columns(self) -> Mapping[str, Space]:
         # Floats are learnt from as they were drawn: before they are squashed or clipped.
         drawn = self.action_space.map(
             lambda box: FloatBox(shape=box.shape) if box.kind == "float" else box
         )
-        return {"actions": drawn, "log_probs": FloatBox(), "values": FloatBox()}
+        return {"actions": drawn, **{name: FloatBox() for name in self.acted_numbers}}
 
     @property
     def state_space(self) -> Space | None:
@@ -119,12 +122,11 @@ class ActorCriticAgent(OnPolicyAgent):
         states, masks = self._split(observations)
         inputs = (states,) if state is None else (states, state, resets)
         optional = () if masks is None else (masks,)
-        actions, log_probs, values, *more = self.executor.execute(
-            "act", *inputs, explore, *optional
-        )
-        columns = {"actions": actions, "log_probs": log_probs, "values": values}
-        after = more[-1] if self.is_recurrent else None
-        return Action(more[0] if self._clips else actions, columns, after)
+        found = self.executor.execute("act", *inputs, explore, *optional)
+        columns = dict(zip(self.columns, found, strict=False))
+        after = found[-1] if self.is_recurrent else None
+        env = found[len(columns)] if self._clips else columns["actions"]
+        return Action(env, columns, after)
 
     def _split(self, observations: Any) -> tuple[Any, Any]:
         """What the network sees, and masks."""

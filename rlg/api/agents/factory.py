@@ -29,6 +29,7 @@ AGENTS: dict[str, str | type[Agent]] = {
     "a3c": "rlg.api.agents.a3c:A3CAgent",
     "apex": "rlg.api.agents.apex:ApexAgent",
     "dqn": "rlg.api.agents.dqn:DQNAgent",
+    "impala": "rlg.api.agents.impala:IMPALAAgent",
     "ppo": "rlg.api.agents.actor_critic:PPOAgent",
 }
 

@@ -102,6 +102,9 @@ class OnPolicyAgent(Agent):
                 "the log-probabilities and values that are learnt from."
             )
         action, self._latest = self._latest, None
+        if True in self._recurrent:
+            state = self._recurrent[True].reward(np.atleast_1d(rewards))
+            action = action._replace(state=state)
         states, _ = self._batched(states)
         next_states, _ = self._batched(next_states)
         ends = (

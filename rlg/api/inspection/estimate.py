@@ -104,7 +104,7 @@ def report_on(config: Mapping[str, Any]) -> Report:
     num_envs, total = config["env"]["num_envs"], config["total_timesteps"]
     if "batches" in agent.loops:  # An update learns from the segments of all workers.
         num_envs *= num_workers(config["executor"])
-    size = agent.task_steps(num_envs) * num_envs
+    size = agent.task_steps(num_envs) * num_envs * getattr(agent, "batch_rollouts", 1)
     rounds = Rounds(size, -(-total // size))
     replay = None
     if "replay" in agent.loops:

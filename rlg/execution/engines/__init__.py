@@ -27,12 +27,15 @@ class EngineEntry:
 
 ENGINES = {
     "local": EngineEntry(
-        "rlg.execution.engines.local:open_local", ("replay", "batches", "gradients")
+        "rlg.execution.engines.local:open_local",
+        ("replay", "batches", "actor_learner", "gradients"),
     ),
-    "threads": EngineEntry("rlg.execution.engines.threads:open_threads", ("replay", "batches")),
+    "threads": EngineEntry(
+        "rlg.execution.engines.threads:open_threads", ("replay", "batches", "actor_learner")
+    ),
     "ray": EngineEntry(
         "rlg.execution.engines.ray.engine:open_ray",
-        ("sharded_replay", "batches", "gradients"),
+        ("sharded_replay", "batches", "actor_learner", "gradients"),
         RaySettings,
     ),
 }

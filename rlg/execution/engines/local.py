@@ -13,7 +13,7 @@ from rlg.errors import SpecError
 from rlg.execution.loops import loop_class
 from rlg.execution.roles import AgentFactory, Loop, Role, Sampler, Stop, never
 from rlg.execution.sampling import GradientSampler, SteppingSampler
-from rlg.execution.trainers import BatchTrainer, FusedTrainer, GradientTrainer
+from rlg.execution.trainers import BatchTrainer, FusedTrainer, GradientTrainer, QueueTrainer
 from rlg.execution.types import Batch, Clock, Segment, Weights
 
 
@@ -33,6 +33,8 @@ class LocalPool:
     def ready(
         self, clock: Clock, stop: Stop = never, *, wait: bool = True, refill: Collection[int] = ()
     ) -> list[tuple[Segment, Sequence[Batch]]]:
+        if not self.wants_weights:
+            self.sampler.version = clock.updates  # The learner's own weights act.
         found = self.sampler.sample(clock, stop)
         return [] if found is None else [found]
 
@@ -84,11 +86,18 @@ def make_sampler(factory: AgentFactory, actor: Any, index: int = 0) -> SteppingS
     return cls(env, actor, factory.make_adder(), factory.task_steps(env.num_envs))
 
 
-TRAINERS = {"replay": FusedTrainer, "batches": BatchTrainer, "gradients": GradientTrainer}
+TRAINERS = {
+    "replay": FusedTrainer,
+    "batches": BatchTrainer,
+    "gradients": GradientTrainer,
+    "actor_learner": QueueTrainer,
+}
 
 
-def assemble(factory: AgentFactory, learner: Any, pool: Any, horizon: int) -> Loop:
+def assemble(
+    factory: AgentFactory, learner: Any, pool: Any, horizon: int, trainer: Any = None
+) -> Loop:
     """The agent's loop around a pool and a learner of this process."""
-    trainer = TRAINERS[factory.loop](learner)
+    trainer = trainer or TRAINERS[factory.loop](learner)
     loop: Loop = loop_class(factory.loop)(pool, trainer, factory.cadence, Clock(horizon=horizon))
     return loop

@@ -10,6 +10,7 @@ LOOPS = {
     # The same with the memory in other processes: agents have a role for it.
     "sharded_replay": "rlg.execution.loops.replay:ReplayLoop",
     "batches": "rlg.execution.loops.batches:BatchLoop",
+    "actor_learner": "rlg.execution.loops.actor_learner:ActorLearnerLoop",
     "gradients": "rlg.execution.loops.gradients:GradientLoop",
 }
 

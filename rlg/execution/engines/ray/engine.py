@@ -19,13 +19,13 @@ from rlg.execution.engines.ray.actors import (
 )
 from rlg.execution.engines.ray.cluster import Cluster
 from rlg.execution.engines.ray.evaluator import RayEvaluator
-from rlg.execution.engines.ray.on_policy import GradientPool, SegmentPool
+from rlg.execution.engines.ray.on_policy import GradientPool, RolloutPool, SegmentPool
 from rlg.execution.engines.ray.pool import RayPool, WorkerPool
 from rlg.execution.engines.ray.trainer import ShardTrainer
 from rlg.execution.engines.settings import num_workers
 from rlg.execution.loops import loop_class
 from rlg.execution.roles import AgentFactory, Loop
-from rlg.execution.trainers import BatchTrainer, GradientTrainer
+from rlg.execution.trainers import BatchTrainer, GradientTrainer, QueueTrainer
 from rlg.execution.types import Clock
 
 TASK = 400  # environment steps of a task, about: long enough for calls to cost nothing
@@ -134,6 +134,15 @@ class _Parts:
         timeout = self.settings["timeout"]
         pool = SegmentPool(self.cluster, workers, timeout, factory.make_adder())
         return pool, BatchTrainer(learner), f"acting on {backend}, synchronous updates"
+
+    def actor_learner(self) -> Opened:
+        """Workers that roll out, and a learner with a bounded queue."""
+        factory = self.factory
+        trainer = QueueTrainer(factory.make("actor", "learner"))
+        backend = factory.actor_backend(self.settings["actor_backend"])
+        workers = self._workers(SegmentWorker, backend)
+        pool = RolloutPool(self.cluster, workers, self.settings["timeout"], trainer)
+        return pool, trainer, f"acting on {backend}, asynchronous rollouts"
 
     def gradients(self) -> Opened:
         """Workers that differentiate what they sample, and a learner that descends."""

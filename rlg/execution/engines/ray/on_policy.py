@@ -1,4 +1,6 @@
-"""Pools whose results are values in the driver: segments of a round, gradients as they arrive."""
+"""Pools whose results are values in the driver: segments of a round, gradients and rollouts as
+they arrive.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +10,9 @@ from typing import Any
 from rlg.execution.adders import Adder
 from rlg.execution.engines.ray.actors import Report
 from rlg.execution.engines.ray.cluster import Cluster
-from rlg.execution.engines.ray.pool import POLL, WorkerPool
+from rlg.execution.engines.ray.pool import POLL, StreamingPool, Task, WorkerPool
 from rlg.execution.roles import Stop, never
+from rlg.execution.trainers import QueueTrainer
 from rlg.execution.types import Batch, Clock, Gradients, Segment, side_by_side
 
 
@@ -70,3 +73,24 @@ class GradientPool(ValuePool):
     ) -> list[tuple[Report, Sequence[Gradients]]]:
         """One worker's; none after half a second, so that a stop request is seen."""
         return self._arrived(clock, timeout=POLL if wait else 0)
+
+
+class RolloutPool(StreamingPool):
+    """Rollouts in the order of arrival, each by the newest weights of when its task was sent.
+
+    Workers go on until as many rollouts wait for the learner as its queue holds, and each worker
+    has one more.
+    """
+
+    def __init__(
+        self, cluster: Cluster, workers: Sequence[Any], timeout: float, trainer: QueueTrainer
+    ) -> None:
+        super().__init__(cluster, workers, timeout)
+        self.trainer = trainer
+
+    def _may_sample(self, index: int, clock: Clock, refill: Collection[int], handed: int) -> bool:
+        there = self.trainer.waiting + handed + len(self._tasks)
+        return there < self.trainer.learner.queue + len(self._handles)
+
+    def _items(self, report: Report, task: Task) -> Sequence[Batch]:
+        return [Batch({"segment": self.cluster.ray.get(task.product)}, report.steps)]

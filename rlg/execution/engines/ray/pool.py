@@ -170,29 +170,27 @@ class WorkerPool:
         self.cluster.close()
 
 
-class RayPool(WorkerPool):
-    """Workers of a replay: they never wait for the learner, and `ready` returns what they have
-    finished since.
+class StreamingPool(WorkerPool):
+    """Workers that go on while the learner learns; `ready` returns what they have finished since.
+
+    A subclass says how far ahead of the learner they may be, and what the trainer gets.
     """
 
     is_concurrent = True
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        workers: Sequence[Any],
-        cadence: Cadence,
-        task_steps: int,
-        timeout: float,
-    ) -> None:
-        """`task_steps` are those of all environments of a worker; `timeout` is in seconds."""
-        super().__init__(cluster, workers, timeout)
-        self.cadence = cadence
-        self.task_steps = task_steps
+    def _may_sample(self, index: int, clock: Clock, refill: Collection[int], handed: int) -> bool:
+        """Whether a worker gets one more task, while so many results are on the way to the
+        trainer.
+        """
+        raise NotImplementedError
+
+    def _items(self, report: Report, task: Task) -> Sequence[Any]:
+        """What the trainer gets of a finished task."""
+        raise NotImplementedError
 
     def ready(
         self, clock: Clock, stop: Stop = never, *, wait: bool = True, refill: Collection[int] = ()
-    ) -> list[tuple[Report, Sequence[Sampled]]]:
+    ) -> list[tuple[Report, Sequence[Any]]]:
         """Finished tasks. Without `wait` those that are there already; with it at least one, or
         none after half a second, so that a stop request is seen.
         """
@@ -208,25 +206,52 @@ class RayPool(WorkerPool):
             timeout=POLL if wait else 0,
             fetch_local=False,
         )
-        results: list[tuple[Report, Sequence[Sampled]]] = [
-            (done[0], [Sampled(done[1].worker, done[0].steps, done[1].product)])
+        results = [
+            (done[0], self._items(*done))
             for reference in found
             if (done := self._collect(reference, clock))
         ]
         self._restart_hung()
-        self._send(clock.after(steps=sum(report.steps for report, _ in results)), refill)
+        after = clock.after(steps=sum(report.steps for report, _ in results))
+        self._send(after, refill, len(results))
         return results
 
-    def _send(self, clock: Clock, refill: Collection[int]) -> None:
-        """Keeps workers busy, as far as the ratio of updates to steps allows."""
+    def _send(self, clock: Clock, refill: Collection[int], handed: int = 0) -> None:
+        """Keeps workers busy, as far as they may go ahead."""
         load = [0] * len(self._handles)
         for task in self._tasks.values():
             load[task.worker] += 1
         for _ in range(TASKS):
             for index in range(len(self._handles)):
-                ahead = (len(self._tasks) + 1) * self.task_steps
-                slack = TASKS * len(self._handles) * self.task_steps
-                allowed = index in refill or self.cadence.may_sample(clock, ahead, slack)
+                allowed = self._may_sample(index, clock, refill, handed)
                 if load[index] == min(load) and load[index] < TASKS and allowed:
                     self._submit(index, clock)
                     load[index] += 1
+
+
+class RayPool(StreamingPool):
+    """Workers of a replay: they never wait for the learner but for the ratio of updates to steps.
+
+    Records stay in shared memory.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        workers: Sequence[Any],
+        cadence: Cadence,
+        task_steps: int,
+        timeout: float,
+    ) -> None:
+        """`task_steps` are those of all environments of a worker; `timeout` is in seconds."""
+        super().__init__(cluster, workers, timeout)
+        self.cadence = cadence
+        self.task_steps = task_steps
+
+    def _may_sample(self, index: int, clock: Clock, refill: Collection[int], handed: int) -> bool:
+        ahead = (len(self._tasks) + 1) * self.task_steps
+        slack = TASKS * len(self._handles) * self.task_steps
+        return index in refill or self.cadence.may_sample(clock, ahead, slack)
+
+    def _items(self, report: Report, task: Task) -> Sequence[Sampled]:
+        return [Sampled(task.worker, report.steps, task.product)]

@@ -11,7 +11,13 @@ from rlg.graph.components.layers.vectors import categories, vector
 from rlg.graph.components.losses.impala import IMPALALoss
 from rlg.graph.spaces import Box, Dict, FloatBox, Space, flatten
 
-RMSPROP = {"type": "rmsprop", "learning_rate": 6e-4, "alpha": 0.99, "epsilon": 0.1}
+RMSPROP = {
+    "type": "rmsprop",
+    "learning_rate": 6e-4,
+    "alpha": 0.99,
+    "epsilon": 0.1,
+    "epsilon_inside_root": True,
+}
 
 
 class IMPALA(ActorCriticRoot):
