@@ -91,7 +91,10 @@ $(PEERS)/.installed: Makefile
 	@echo "Installing into $(PEERS): some minutes the first time"
 	@$(PEERS)/bin/python -m pip -qq --disable-pip-version-check --no-input install "$(TORCH)"
 	@$(PEERS)/bin/python -m pip -qq --disable-pip-version-check --no-input install "$(TORCH)" \
-		"ray[rllib]==2.60.0" gymnasium ale-py opencv-python-headless stable-baselines3 cpprb psutil
+		"ray[rllib]==2.60.0" gymnasium ale-py opencv-python-headless stable-baselines3 cpprb psutil \
+		tqdm wandb moviepy imageio tensorboard pettingzoo scipy einops pyglet==1.5.15
+	@# XuanCe asks for an older NumPy than the others, but runs with theirs.
+	@$(PEERS)/bin/python -m pip -qq --disable-pip-version-check --no-input install --no-deps xuance==1.4.4
 	@touch $@
 
 clean: ## Remove caches and build products, but neither the environment nor outputs/

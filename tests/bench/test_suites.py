@@ -68,7 +68,7 @@ def test_the_model_is_bound_by_the_slowest_part():
     assert rows[2].note == "5,000 steps/s, bound by the learner; workers alone 16,000 steps/s"
 
 
-def test_ppo_is_measured_beside_both_opponents(monkeypatch, tmp_path):
+def test_ppo_is_measured_beside_all_opponents(monkeypatch, tmp_path):
     monkeypatch.setenv("RLG_PEERS", str(tmp_path))
     monkeypatch.setattr(train, "ours", lambda backend: lambda: None)
     monkeypatch.setattr(train, "by_hand", lambda: lambda: None)
@@ -76,7 +76,8 @@ def test_ppo_is_measured_beside_both_opponents(monkeypatch, tmp_path):
     assert [(row.ours, row.opponent) for row in rows] == [
         ("rlg torch", "by hand, torch"),
         ("rlg torch", "Stable-Baselines3"),
+        ("rlg torch", "XuanCe"),
     ]
-    assert "make bench-peers" in rows[1].missing
+    assert all("make bench-peers" in row.missing for row in rows[1:])
     assert isinstance(rows[0].costs[0], Cost)
     assert rows[0].settings["replay_ratio"] == 20

@@ -11,7 +11,7 @@ from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, TextIO
 
-VERSIONS = ("stable-baselines3", "ray", "torch", "gymnasium", "ale-py")
+VERSIONS = ("stable-baselines3", "xuance", "ray", "torch", "gymnasium", "ale-py")
 
 
 def cpu_seconds() -> float:

@@ -1,12 +1,14 @@
-"""PPO on CartPole with rl-zoo3's values: CPU time per step beside hand-written torch and SB3.
+"""PPO on CartPole with rl-zoo3's values: CPU time per step beside hand-written torch and others.
 
 Contenders take turns on one thread, a block of rollouts and updates each, with the same number of
-samples trained per sample collected (20). Stable-Baselines3 runs in the peers' environment.
+samples trained per sample collected (20). Stable-Baselines3 and XuanCe, the other library for torch
+and TensorFlow (on torch here), run in the peers' environment.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +20,8 @@ from rlg.bench.running import Settings
 STEPS = 32 * 8  # of one rollout
 BLOCK = 4  # rollouts
 TOTAL = 10_000_000  # Schedules hardly move: all blocks cost the same.
-HAND, SB3 = "by hand, torch", "Stable-Baselines3"
+HAND = "by hand, torch"
+PEERS = {"Stable-Baselines3": "sb3_ppo", "XuanCe": "xuance_ppo"}
 FACTS = {"threads": 1, "replay_ratio": 20, "frame_skip": 1, "num_envs": 8}
 
 
@@ -30,16 +33,23 @@ def measure(settings: Settings) -> Iterator[Row]:
     blocks: dict[str, Block] = {
         name: block_of(loop, units=STEPS * BLOCK) for name, loop in loops.items()
     }
-    with Opponent("sb3_ppo", {"rollouts": BLOCK}, wanted=settings.peers) as sb3:
-        found = interleave({**blocks, SB3: sb3.block}, settings.rounds(7, 21))
+    with ExitStack() as opened:
+        peers = {
+            name: opened.enter_context(
+                Opponent(program, {"rollouts": BLOCK}, wanted=settings.peers)
+            )
+            for name, program in PEERS.items()
+        }
+        blocks |= {name: peer.block for name, peer in peers.items()}
+        found = interleave(blocks, settings.rounds(7, 21))
     for name in mine:
-        for other in (HAND, SB3):
+        for other in (HAND, *peers):
             row = Row("PPO, CartPole", name, other, "step", clock="cpu", settings=FACTS)
             if other in found:
                 costs: dict[str, Any] = {"costs": tuple(found[name]), "others": tuple(found[other])}
-                yield replace(row, **costs, note=sb3.described if other == SB3 else "")
+                yield replace(row, **costs, note=peers[other].described if other in peers else "")
             else:
-                yield replace(row, missing=sb3.missing)
+                yield replace(row, missing=peers[other].missing)
 
 
 def ours(backend: str) -> Callable[[], object]:
