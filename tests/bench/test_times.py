@@ -106,7 +106,8 @@ def test_shares_of_another_time():
 @pytest.mark.parametrize("backend", ["torch", "tf"])
 def test_a_profile_of_a_run_has_stages_and_components(backend, tmp_path):
     folder = tmp_path / "run"
-    words = {"total_timesteps": 300, "agent": {"learning_starts": 100}}
+    agent = {"learning_starts": 100, "train_freq": 8, "gradient_steps": 1}
+    words = {"total_timesteps": 300, "agent": agent}
     # TensorFlow's threads can't be changed in a process that has used it.
     overrides = ("agent=dqn", "env=cartpole", f"backend={backend}", "backend.threads=null")
     library.train(*overrides, folder=folder, **words)
