@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from rlg.api.interruption import Interruption
 from rlg.errors import SpecError
-from rlg.execution.evaluation import Evaluation, evaluate
+from rlg.execution.evaluation import Evaluation
 
 if TYPE_CHECKING:
     from rlg.api.session import Session
@@ -50,44 +50,36 @@ class Expectation:
 
     def judge(self, session: Session, seconds: float) -> Verdict:
         """Plays new episodes: the ones that the run was stopped by were chosen."""
-        config = session.config
-        seed = session.evaluation_seed + 1
-        settings = config["evaluation"]
-        result = evaluate(
-            session.agent,
-            config["env"],
-            settings["episodes"],
-            seed,
-            max_steps=settings["max_steps"],
-        )
+        result = session.play(session.evaluation_seed + 1)
         return Verdict(self.mean_reward, result, session.steps, seconds)
 
 
 class Budget:
-    """Asks a run to stop when the user does, or when its steps or minutes are used up."""
+    """Asks a run to stop when the user does, or when a test's steps or minutes are used up."""
 
     def __init__(
         self,
-        expectation: Expectation,
+        expectation: Expectation | None,
         steps: Callable[[], int],
         interruption: Interruption,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        minutes = expectation.minutes
-        self._most_steps = expectation.total_timesteps
-        self._end = None if minutes is None else clock() + 60.0 * minutes
-        self._steps = steps
-        self._interruption = interruption
-        self._clock = clock
+        self.expectation = expectation
+        self._steps, self._interruption, self._clock = steps, interruption, clock
+        self._started = clock()
+
+    @property
+    def seconds(self) -> float:
+        return self._clock() - self._started
 
     @property
     def by_user(self) -> bool:
-        return self._interruption.by_user
+        return self._interruption.requested
 
     @property
     def requested(self) -> bool:
-        if self._interruption.requested:
-            return True
-        if self._most_steps is not None and self._steps() >= self._most_steps:
-            return True
-        return self._end is not None and self._clock() >= self._end
+        if self.by_user or self.expectation is None:
+            return self.by_user
+        most, minutes = self.expectation.total_timesteps, self.expectation.minutes
+        is_spent = minutes is not None and self.seconds >= 60.0 * minutes
+        return is_spent or (most is not None and self._steps() >= most)

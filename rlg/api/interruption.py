@@ -7,6 +7,8 @@ import threading
 from types import FrameType
 from typing import Any, Self
 
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
 
 class Interruption:
     """While entered, signals set `requested`, which runs look at, instead of raising."""
@@ -15,15 +17,9 @@ class Interruption:
         self.requested = False
         self._before: dict[int, Any] = {}
 
-    @property
-    def by_user(self) -> bool:
-        """Whether the user asked, rather than a budget that is used up."""
-        return self.requested
-
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM):
-                self._before[number] = signal.signal(number, self._note)
+            self._before = {number: signal.signal(number, self._note) for number in SIGNALS}
         return self
 
     def __exit__(self, *_: object) -> None:

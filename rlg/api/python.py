@@ -12,21 +12,25 @@ from pathlib import Path
 from typing import Any
 
 from rlg.api.agents.agent import Agent
-from rlg.api.composing.changes import changes_of
+from rlg.api.agents.factory import agent_of, build_options
 from rlg.api.composing.command_line import CommandLine
-from rlg.api.composing.compose import composed, new_run
+from rlg.api.composing.compose import changes_of, composed, new_run
+from rlg.api.config.environments import spaces_of
 from rlg.api.config.validate import validate
 from rlg.api.folders import RUN_DIR, new_folder, run_config
-from rlg.api.loading import load_agent
-from rlg.api.run import OnStart, Outcome, evaluate_run
+from rlg.api.run import OnStart, Outcome
 from rlg.api.run import resume as resume_run
 from rlg.api.run import train as train_run
+from rlg.display.video import Video
 from rlg.errors import CheckpointError, SpecError
 from rlg.execution.evaluation import Evaluation
-from rlg.tracking.checkpoints.store import step_of
+from rlg.execution.evaluation import evaluate as play
+from rlg.graph.core.component.randomness import key_of
+from rlg.tracking.checkpoints.store import CheckpointStore, step_of
 from rlg.tracking.folder import RunFolder
 
 Checkpoint = int | str | None  # a step, "best", or the newest intact one
+SMALL = {"type": "replay", "buffer_size": 1}  # a memory for those who only act
 
 
 def compose(*overrides: str, config_dir: str | Path | None = None, **values: Any) -> dict[str, Any]:
@@ -91,9 +95,7 @@ def load(
     folder: str | Path, checkpoint: Checkpoint = None, *, trust_plugins: bool = False
 ) -> Agent:
     """The agent of a run, to act with: `load(folder).get_actions(observations, explore=False)`."""
-    config = validate(run_config(folder, imports_plugins=True, trust_plugins=trust_plugins))
-    agent, _ = load_agent(config, RunFolder(folder), *_chosen(checkpoint))
-    return agent
+    return _loaded(folder, checkpoint, trust_plugins)[0]
 
 
 def evaluate(
@@ -105,22 +107,47 @@ def evaluate(
     video: str | Path | None = None,
     trust_plugins: bool = False,
 ) -> Evaluation:
-    """Plays episodes without exploration, as `rlg eval` does; `render` shows them in a window."""
-    step, best = _chosen(checkpoint)
-    return evaluate_run(
-        folder,
-        episodes=episodes,
-        checkpoint=step,
-        best=best,
-        trust_plugins=trust_plugins,
-        render=render,
-        video=None if video is None else Path(video),
-    )
+    """Plays episodes without exploration, as `rlg eval` does.
+
+    `render` shows them in a window, `video` is the .mp4 or .gif file that they are written to.
+    """
+    film = None if video is None else Video(Path(video))  # refuses a name before anything is loaded
+    agent, config = _loaded(folder, checkpoint, trust_plugins)
+    env, most = config["env"], config["evaluation"]["max_steps"]
+    # No training run and no other evaluation has these episodes.
+    seed = key_of(int(config["seed"]), "rlg eval") % 2**31
+    if render:
+        shown = {**env, "render_mode": "human"}
+        return play(agent, shown, episodes, seed, max_steps=most, watch=lambda *_: None)
+    if film is None:
+        return play(agent, env, episodes, seed, max_steps=most)
+    with film:
+        shown = {**env, "render_mode": "rgb_array"}
+        return play(agent, shown, episodes, seed, max_steps=most, watch=film.add)
 
 
-def _chosen(checkpoint: Checkpoint) -> tuple[int | None, bool]:
+def _loaded(
+    path: str | Path, checkpoint: Checkpoint, trust_plugins: bool
+) -> tuple[Agent, dict[str, Any]]:
+    """The agent of a run as a checkpoint holds it, to act with, and the run's configuration."""
     best = checkpoint == "best"
-    return None if best else _step(checkpoint), best
+    step = None if best else _step(checkpoint)
+    config = validate(run_config(path, imports_plugins=True, trust_plugins=trust_plugins))
+    folder = RunFolder(path)
+    store = CheckpointStore(folder.best if best else folder.checkpoints, read_only=True)
+    if best and store.latest() is None:
+        raise CheckpointError(
+            f"{folder.path}: no best model was kept; that takes an evaluation and checkpoint.best. "
+            "Leave --checkpoint out for the newest one."
+        )
+    memory = {"memory": SMALL} if "memory" in config else {}
+    agent = agent_of({**config, **memory}, *spaces_of(config["env"]))
+    agent.build(build_options(config), roles=["actor"])
+    model = store.load(step, fallback=step is None, sections=["model"]).tree["model"]
+    # An actor has a part of the model only; what it has must be in the checkpoint.
+    known = agent.executor.kinds()
+    agent.set_model({path: value for path, value in model.items() if path in known})
+    return agent, config
 
 
 def _step(checkpoint: Checkpoint) -> int | None:

@@ -1,4 +1,4 @@
-"""The use cases behind the commands: train, resume, evaluate.
+"""The use cases behind the commands: train and resume.
 
 They take plain values and return what there is to report; printing and exit codes are the command
 line's business.
@@ -6,11 +6,9 @@ line's business.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +19,6 @@ from rlg.api.expectation import Budget, Expectation, Verdict
 from rlg.api.folders import run_config
 from rlg.api.inspection.estimate import report_on
 from rlg.api.interruption import Interruption
-from rlg.api.loading import load_agent
 from rlg.api.phases import (
     BAD_CONFIGURATION,
     DONE,
@@ -32,10 +29,8 @@ from rlg.api.phases import (
 )
 from rlg.api.session import Session
 from rlg.display.readable import short
-from rlg.display.video import Video
 from rlg.errors import CheckpointError, ExecutionError, RLGError, SpecError
-from rlg.execution.evaluation import Evaluation, evaluate
-from rlg.graph.core.component.randomness import key_of
+from rlg.execution.evaluation import Evaluation
 from rlg.spelling import flat
 from rlg.tracking.checkpoints.store import BrokenCheckpointError, CheckpointStore
 from rlg.tracking.files import write_atomically
@@ -119,7 +114,10 @@ def train(
         with phase("preparing"):
             session.start()
         _announce(session, on_start)
-        return _finish(session, expectation=expectation)
+        with Interruption() as interruption, phase("running"):
+            budget = Budget(expectation, lambda: session.steps, interruption)
+            session.run(budget)
+            return _outcome(session, budget)
 
 
 def resume(
@@ -154,39 +152,10 @@ def resume(
         # The next resume starts from what this one changed.
         write_atomically(folder.config, yaml.safe_dump(config, sort_keys=False))
         _announce(session, on_start)
-        return _finish(session, resumed_at, skipped, expectation)
-
-
-def evaluate_run(
-    path: Path | str,
-    *,
-    episodes: int,
-    checkpoint: int | None = None,
-    best: bool = False,
-    trust_plugins: bool = False,
-    render: bool = False,
-    video: Path | None = None,
-) -> Evaluation:
-    """Plays episodes with a run's agent as a checkpoint, or its best evaluation, holds it.
-
-    `render` shows them in a window, `video` is the .mp4 or .gif file that they are written to.
-    """
-    film = None if video is None else Video(video)  # refuses a wrong name before a framework loads
-    config = validate(run_config(path, imports_plugins=True, trust_plugins=trust_plugins))
-    agent, env = load_agent(config, RunFolder(path), checkpoint, best=best)
-    seed = evaluation_seed(int(config["seed"]))
-    play = partial(evaluate, agent, max_steps=config["evaluation"]["max_steps"])
-    if render:
-        return play({**env, "render_mode": "human"}, episodes, seed, watch=lambda *_: None)
-    if film is None:
-        return play(env, episodes, seed)
-    with film:
-        return play({**env, "render_mode": "rgb_array"}, episodes, seed, watch=film.add)
-
-
-def evaluation_seed(seed: int) -> int:
-    """Of the episodes that `rlg eval` plays: no training run and no other evaluation has them."""
-    return key_of(seed, "rlg eval") % 2**31
+        with Interruption() as interruption, phase("running"):
+            budget = Budget(expectation, lambda: session.steps, interruption)
+            session.run(budget)
+            return _outcome(session, budget, resumed_at, skipped)
 
 
 @contextmanager
@@ -231,38 +200,27 @@ def _session(config: Mapping[str, Any], folder: RunFolder) -> Iterator[Session]:
 def _announce(session: Session, on_start: OnStart | None) -> None:
     """Says how a run begins, to the caller and in its `run.log`."""
     backend = session.config["backend"]
-    warnings = tuple(report_on(session.config).warnings)
-    device = session.agent.executor.device
     start = Start(
         session.folder.path,
         backend["type"],
-        device,
+        session.agent.executor.device,
         backend.get("threads"),
-        (*session.resumed_without, *warnings),
+        (*session.resumed_without, *report_on(session.config).warnings),
         session.loop.description,
         backend.get("replicas", 1),
     )
-    warnings = start.warnings
-    session.folder.log.write("\n".join([start.line, *(f"warning: {w}" for w in warnings)]))
+    session.folder.log.write("\n".join([start.line, *(f"warning: {w}" for w in start.warnings)]))
     if on_start is not None:
         on_start(start)
 
 
-def _finish(
-    session: Session,
-    step: int | None = None,
-    skipped: tuple[str, ...] = (),
-    expectation: Expectation | None = None,
+def _outcome(
+    session: Session, budget: Budget, step: int | None = None, skipped: tuple[str, ...] = ()
 ) -> Outcome:
-    started = time.monotonic()
+    """How the run ended, noted in its folder; a test is judged first, unless the user ended it."""
     verdict = None
-    with Interruption() as interruption, phase("running"):
-        if expectation is None:
-            session.run(interruption)
-        else:
-            session.run(Budget(expectation, lambda: session.steps, interruption))
-            if session.is_finished or not interruption.requested:
-                verdict = expectation.judge(session, time.monotonic() - started)
+    if budget.expectation is not None and (session.is_finished or not budget.by_user):
+        verdict = budget.expectation.judge(session, budget.seconds)
     if verdict is not None:
         code = DONE if verdict.is_reached else REWARD_NOT_REACHED
     else:
@@ -276,7 +234,7 @@ def _finish(
         session.last if verdict is None else verdict.evaluation,
         skipped,
         step,
-        time.monotonic() - started,
+        budget.seconds,
         session.evaluations.get("best_evaluation"),
         verdict,
     )

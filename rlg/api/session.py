@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
 
@@ -34,16 +33,6 @@ class _EvaluationStopped(Exception):  # noqa: N818 it is no error
     """The user wants the run to stop."""
 
 
-@dataclass(frozen=True, slots=True)
-class Intervals:
-    """Environment steps between logs, histograms, evaluations and checkpoints; 0 for never."""
-
-    log: int
-    histograms: int
-    evaluation: int
-    checkpoint: int
-
-
 class Session:
     """A run that is built and can be started or resumed."""
 
@@ -61,12 +50,6 @@ class Session:
             factory.close()
             raise
         self.agent: Agent = self.loop.learner
-        self.intervals = Intervals(
-            config["logger"]["interval"],
-            config["logger"]["histograms"],
-            config["evaluation"]["interval"],
-            config["checkpoint"]["interval"],
-        )
         self.store = CheckpointStore(folder.checkpoints, keep=config["checkpoint"]["keep"])
         self.best = (
             CheckpointStore(folder.best, keep=None) if config["checkpoint"]["best"] else None
@@ -144,11 +127,6 @@ class Session:
         return self.loop.clock.updates
 
     @property
-    def memory_nbytes(self) -> int:
-        """What the replay data takes."""
-        return self.loop.trainer.memory_nbytes
-
-    @property
     def rollout_metrics(self) -> dict[str, float]:
         """What the agent says of acting now."""
         return self.agent.rollout_metrics(self.loop.clock)
@@ -175,14 +153,14 @@ class Session:
                 if not iteration.is_complete:
                     break  # The rest of its updates comes first when the run is resumed.
                 before, self._through = self._through, self.steps
-                if _crosses(self.intervals.log, before, self.steps, self.total):
+                if self._is_due(before, "logger"):
                     self._write_log(self.steps - first, time.perf_counter() - started)
-                if _crosses(self.intervals.histograms, before, self.steps, self.total):
+                if self._is_due(before, "logger", "histograms"):
                     write_histograms(self.agent.executor, self.log, self.steps)
                 self._poll_evaluation()
-                if _crosses(self.intervals.evaluation, before, self.steps, self.total):
+                if self._is_due(before, "evaluation"):
                     self._evaluate_unless(interruption, progress)
-                if _crosses(self.intervals.checkpoint, before, self.steps, self.total):
+                if self._is_due(before, "checkpoint"):
                     progress.say("saving")
                     self.save()
                 progress.say("")
@@ -194,6 +172,11 @@ class Session:
         finally:
             self._progress = None
             progress.close()
+
+    def _is_due(self, before: int, section: str, key: str = "interval") -> bool:
+        """Whether a multiple of the interval, or the end, was reached just now; 0 is for never."""
+        interval, now = self.config[section][key], self.steps
+        return bool(interval) and (before // interval != now // interval or now >= self.total)
 
     def close(self) -> None:
         """Frees files, environments and threads."""
@@ -227,7 +210,8 @@ class Session:
 
         progress.say("evaluating")
         try:
-            self.evaluate(go_on)
+            result = self.play(self.evaluation_seed, go_on)
+            self._note_evaluation(result, self.steps, self.agent.get_model)
             self._owes_evaluation = False
         except _EvaluationStopped:
             self._owes_evaluation = self.steps < self.total
@@ -258,19 +242,11 @@ class Session:
                 self._progress.tick()
         return self._evaluated is None
 
-    def evaluate(self, after_step: Callable[[], None] | None = None) -> Evaluation:
-        """Plays evaluation episodes and notes the result."""
-        settings = self.config["evaluation"]
-        result = evaluate(
-            self.agent,
-            self.config["env"],
-            settings["episodes"],
-            self.evaluation_seed,
-            after_step,
-            max_steps=settings["max_steps"],
-        )
-        self._note_evaluation(result, self.steps, self.agent.get_model)
-        return result
+    def play(self, seed: int, after_step: Callable[[], None] | None = None) -> Evaluation:
+        """Plays evaluation episodes with the agent of this moment."""
+        env, settings = self.config["env"], self.config["evaluation"]
+        episodes, most = settings["episodes"], settings["max_steps"]
+        return evaluate(self.agent, env, episodes, seed, after_step, max_steps=most)
 
     def _note_evaluation(
         self, result: Evaluation, step: int, model: Callable[[], Mapping[str, Any] | None]
@@ -363,8 +339,3 @@ def _constant_rate(config: Mapping[str, Any]) -> dict[str, float]:
     """The learning rate, where no schedule reports it with each update."""
     rate = (config.get("optimizer") or {}).get("learning_rate")
     return {"train/learning_rate": float(rate)} if isinstance(rate, int | float) else {}
-
-
-def _crosses(interval: int, before: int, now: int, total: int) -> bool:
-    """Whether a multiple of the interval, or the end, was reached just now."""
-    return bool(interval) and (before // interval != now // interval or now >= total)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
@@ -70,9 +69,18 @@ app = typer.Typer(
 )
 
 
+def _print_version(is_asked: bool) -> None:
+    if is_asked:
+        print(f"rlg {__version__}")
+        raise typer.Exit
+
+
 @app.callback()
 def rlg(
-    version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
+    ] = False,
     traceback: Annotated[
         bool, typer.Option(TRACEBACK, help="Show the traceback of an error; after a command too.")
     ] = False,
@@ -83,23 +91,19 @@ def rlg(
 for part in PARTS.values():
     for name, function in part.items():
         app.command(name)(function)
+app.command(completion.ENTRY, hidden=True, context_settings=completion.AS_THEY_ARE)(
+    completion.answer
+)
 
 
 def run(words: list[str], shows_all: bool) -> int:
     """Runs one command."""
-    if words == ["--version"]:
-        print(f"rlg {__version__}")
-        return DONE
-    if words[:1] == [completion.ENTRY]:
-        with suppress(Exception):  # whatever goes wrong, a shell must not see an error
-            print("\n".join(completion.answer(words[1], words[2:], _flags())))
-        return DONE
     # Not by app(): typer would make an exit code of Ctrl-C without a word.
     command: Any = typer.main.get_command(app)
     try:
         with command.make_context("rlg", words or ["--help"], obj=shows_all) as context:
             code = command.invoke(context)
-    except typer.Exit as stop:  # help pages
+    except typer.Exit as stop:  # help pages and the version
         code = stop.exit_code
     except SystemExit as stop:  # Hydra's own help pages
         code = stop.code
@@ -118,15 +122,6 @@ def usage_error(error: Exception) -> SpecError:
     return SpecError(
         f"{where}{text}{'' if text.endswith(('.', '?')) else '.'} See {command} --help."
     )
-
-
-def _flags() -> dict[str, list[str]]:
-    """The options of each command."""
-    commands: Any = typer.main.get_command(app)
-    return {
-        name: [o for p in command.params for o in p.opts if o.startswith("-")]
-        for name, command in commands.commands.items()
-    }
 
 
 def _fitting(text: str, width: int) -> str:

@@ -14,7 +14,7 @@ from rlg.api.phases import DONE, FAILED
 from rlg.cli.flags import TrustPlugins
 from rlg.cli.output import print_table
 from rlg.errors import SpecError
-from rlg.spelling import suggestion
+from rlg.spelling import unknown
 
 if TYPE_CHECKING:
     from rlg.bench.results import Report
@@ -95,36 +95,26 @@ def _profile(given: Mapping[str, Any], folder: Path, *, trust_plugins: bool) -> 
 
 def _read(words: Sequence[str]) -> dict[str, Any]:
     """The values of `key=value`, checked."""
+    from rlg.api.config.signatures import converted
+    from rlg.bench.running import BACKENDS
+
+    kinds = {"pairs": int, "block": float, "seconds": float}
     found: dict[str, Any] = {}
     for word in words:
         key, equals, value = word.partition("=")
         if not equals:
             raise SpecError(f"'{word}' is not of the form key=value. Keys: {', '.join(KEYS)}.")
         if key not in KEYS:
-            keys = ", ".join(KEYS)
-            raise SpecError(f"there is no key '{key}'.{suggestion(key, KEYS)} Known: {keys}.")
-        found[key] = _value(key, value)
+            raise SpecError(unknown("key", key, KEYS))
+        found[key] = converted(value, kinds.get(key, str), key)
+        if key in kinds and not 0 < found[key] < 1e6:
+            raise SpecError(f"{key}: must be above 0, got {value}.")
+    if "backends" in found:
+        found["backends"] = tuple(found["backends"].split(","))
+        for name in found["backends"]:
+            if name not in BACKENDS:
+                raise SpecError(f"backends: {unknown('backend', name, BACKENDS)}")
     return found
-
-
-def _value(key: str, value: str) -> Any:
-    if key in ("bench", "run"):
-        return value
-    if key == "backends":
-        names, known = tuple(value.split(",")), ("numpy", "torch", "tf")
-        for name in names:
-            if name not in known:
-                hint = suggestion(name, known)
-                raise SpecError(f"backends={value}: there is no backend '{name}'.{hint}")
-        return names
-    try:
-        number = int(value) if key == "pairs" else float(value)
-    except ValueError:
-        kind = "an integer" if key == "pairs" else "a number"
-        raise SpecError(f"{key}: expected {kind}, got '{value}'.") from None
-    if not 0 < number < 1e6:
-        raise SpecError(f"{key}: must be above 0, got {value}.")
-    return number
 
 
 def _show(report: Report, folder: Path) -> None:

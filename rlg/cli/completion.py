@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,6 +22,8 @@ from rlg.errors import SpecError
 from rlg.spelling import suggestion
 
 ENTRY = "__complete"
+# Words of an unfinished line are arguments, whatever they look like.
+AS_THEY_ARE = {"allow_interspersed_args": False, "help_option_names": []}
 ON_RUNS = ("resume", "eval", "config")
 
 SCRIPTS = {
@@ -64,40 +67,43 @@ def completion(shell: Annotated[str, typer.Argument(help="bash, zsh or fish.")])
     return 0
 
 
-def answer(shell: str, words: Sequence[str], flags: Mapping[str, Sequence[str]]) -> list[str]:
-    """What a shell may put in place of the last word; `flags` are the options of each command."""
-    if shell == "bash":
-        words = _split(words[0] if words else "")
-    *before, current = words[1:] or [""]
-    found = [word for word in _candidates(before, current, flags) if word.startswith(current)]
-    found = list(dict.fromkeys(found))
-    if shell != "bash":
-        return found
-    # bash replaces only what follows the last = of the word, and adds no space by itself.
-    cut = current.rfind("=") + 1
-    return [word[cut:] + ("" if word.endswith(("=", ".", "/")) else " ") for word in found]
+def answer(ctx: typer.Context, shell: str, words: list[str]) -> int:
+    """Prints what a shell may put in place of the last word."""
+    *before, current = (_split(words[0]) if shell == "bash" else words)[1:] or [""]
+    commands = {} if ctx.parent is None else getattr(ctx.parent.command, "commands", {})
+    flags = {name: [o for p in c.params for o in p.opts] for name, c in commands.items()}
+    with suppress(Exception):  # whatever goes wrong, a shell must not see an error
+        known = dict.fromkeys(_candidates(before, current, flags))
+        found = [word for word in known if word.startswith(current)]
+        if shell == "bash":
+            # It replaces only what follows the last = of the word, and adds no space by itself.
+            cut = current.rfind("=") + 1
+            found = [w[cut:] + ("" if w.endswith(("=", ".", "/")) else " ") for w in found]
+        print("\n".join(found))
+    return 0
 
 
 def _candidates(
     before: Sequence[str], current: str, flags: Mapping[str, Sequence[str]]
 ) -> Iterable[str]:
-    if not before:
-        return [*flags, "--help", "--version"]
-    command, *given = before
+    """`flags` are the options of each command."""
+    command, *given = before or [""]
     last = given[-1] if given else ""
     folder = next((Path(b) for a, b in pairwise(given) if a in ("--config-dir", "-cd")), None)
     has_run = any(Path(word).is_dir() for word in given)
     found: Iterable[str] = []
-    if current.startswith("-"):
+    if not command:
+        found = [*(name for name in flags if name != ENTRY), "--help", "--version"]
+    elif current.startswith("-"):
         found = [*flags.get(command, ()), "--help"]
     elif command == "completion":
         found = SCRIPTS
+    elif command == "bench" and current.startswith("bench="):
+        from rlg.bench.suites import ALL, SUITES
+
+        found = [f"bench={name}" for name in (*SUITES, ALL)]
     elif command == "bench":
         found = [f"{key}=" for key in KEYS]
-        if current.startswith("bench="):
-            from rlg.bench.suites import ALL, SUITES
-
-            found = [f"bench={name}" for name in (*SUITES, ALL)]
     elif command == "list":
         found = _topics(folder)
     elif last == "--checkpoint":

@@ -8,6 +8,7 @@ import typer
 
 from rlg.cli.flags import AsJson, ConfigDir
 from rlg.errors import SpecError
+from rlg.spelling import unknown
 
 
 def check(
@@ -50,16 +51,12 @@ def check(
 def _backends(text: str | None) -> list[str] | None:
     if text is None:
         return None
-    from rlg.spelling import suggestion
     from rlg.testing.check import BACKENDS
 
     found = [name.strip().replace("_", "-") for name in text.split(",") if name.strip()]
     for name in found:
         if name not in BACKENDS:
-            hint = suggestion(name, BACKENDS)
-            raise SpecError(
-                f"--backends: there is no backend {name!r}.{hint} Known: {', '.join(BACKENDS)}."
-            )
+            raise SpecError(f"--backends: {unknown('backend', name, BACKENDS)}")
     if not found:
         raise SpecError(f"--backends: it is empty. Give some of {','.join(BACKENDS)}.")
     return list(dict.fromkeys(found))

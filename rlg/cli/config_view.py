@@ -63,8 +63,7 @@ def _run_of(line: CommandLine) -> Path | None:
 
 def _read(folder: Path, line: CommandLine) -> tuple[dict[str, Any], dict[str, str]]:
     """The configuration of a run with changes, and where its values come from."""
-    from rlg.api.composing.changes import changes_of
-    from rlg.api.composing.compose import COMMAND_LINE
+    from rlg.api.composing.compose import COMMAND_LINE, changes_of
     from rlg.api.folders import run_config
 
     before = run_config(folder)

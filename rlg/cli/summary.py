@@ -96,7 +96,7 @@ def lines(outcome: Outcome) -> list[str]:
 
 def _no_updates(outcome: Outcome) -> str | None:
     """Why a run has learned nothing."""
-    from rlg.tracking.sweeps.rows import config_of
+    from rlg.tracking.sweeps import config_of
 
     starts = config_of(outcome.folder).get("agent", {}).get("learning_starts")
     if outcome.updates or starts is None or outcome.steps > starts:

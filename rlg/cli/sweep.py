@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rlg.api.composing.command_line import CommandLine
     from rlg.api.run import Outcome, Start
     from rlg.api.sweeps.jobs import AlreadyDone
-    from rlg.tracking.sweeps.files import Job
+    from rlg.tracking.sweeps import Job
 
 NAMED = 20  # failed jobs in one line
 
@@ -53,7 +53,7 @@ def sweep(
             f"{overrides[0]}: overrides go with --resume: rlg sweep {folder} --resume ..."
         )
     from rlg.cli.sweep_table import print_sweep, print_sweep_json
-    from rlg.tracking.sweeps.rows import read_sweep
+    from rlg.tracking.sweeps import read_sweep
 
     (print_sweep_json if as_json else print_sweep)(read_sweep(folder))
     return DONE
@@ -64,7 +64,7 @@ def run(line: CommandLine, *, shows_all: bool = False) -> int:
     from rlg.api.sweeps.run import run_sweep
     from rlg.cli.sweep_table import print_sweep
     from rlg.display.readable import short
-    from rlg.tracking.sweeps.rows import read_sweep
+    from rlg.tracking.sweeps import read_sweep
 
     folder, was_interrupted = run_sweep(line, JobLines(shows_all))
     found = read_sweep(folder)

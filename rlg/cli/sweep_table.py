@@ -9,19 +9,19 @@ from collections.abc import Sequence
 
 from rlg.cli.output import print_json, print_table
 from rlg.display.readable import short
-from rlg.tracking.sweeps import rows
+from rlg.tracking import sweeps
 
 LISTED = 20  # failed jobs
 STYLES = {
-    rows.DONE: "green",
-    rows.FAILED: "bold red",
-    rows.KILLED: "yellow",
-    rows.INTERRUPTED: "yellow",
-    rows.RUNNING: "cyan",
+    sweeps.DONE: "green",
+    sweeps.FAILED: "bold red",
+    sweeps.KILLED: "yellow",
+    sweeps.INTERRUPTED: "yellow",
+    sweeps.RUNNING: "cyan",
 }
 
 
-def print_sweep(sweep: rows.Sweep) -> None:
+def print_sweep(sweep: sweeps.Sweep) -> None:
     """Prints the jobs, means over seeds, the best, the failed, and what to type next."""
     jobs = [
         (
@@ -59,7 +59,7 @@ def print_sweep(sweep: rows.Sweep) -> None:
     sys.stdout.flush()
 
 
-def print_sweep_json(sweep: rows.Sweep) -> None:
+def print_sweep_json(sweep: sweeps.Sweep) -> None:
     """All figures in full."""
     jobs = [
         {
@@ -93,8 +93,8 @@ def print_sweep_json(sweep: rows.Sweep) -> None:
     )
 
 
-def _lines(sweep: rows.Sweep) -> list[tuple[str, str]]:
-    best, failed = sweep.best, sweep.of_state(rows.FAILED)
+def _lines(sweep: sweeps.Sweep) -> list[tuple[str, str]]:
+    best, failed = sweep.best, sweep.of_state(sweeps.FAILED)
     lines = [("failed", f"{row.job.name}: {row.error}") for row in failed[:LISTED]]
     if len(failed) > LISTED:
         lines.append(("", f"and {len(failed) - LISTED} more; their status.json says why"))
@@ -104,11 +104,11 @@ def _lines(sweep: rows.Sweep) -> list[tuple[str, str]]:
     return [*lines, *_next(sweep)]
 
 
-def _next(sweep: rows.Sweep) -> list[tuple[str, str]]:
+def _next(sweep: sweeps.Sweep) -> list[tuple[str, str]]:
     """Commands that make sense from here."""
     folder = shlex.quote(short(sweep.folder))
     found = []
-    undone = sweep.of_state(rows.FAILED, rows.KILLED, rows.INTERRUPTED, rows.MISSING)
+    undone = sweep.of_state(sweeps.FAILED, sweeps.KILLED, sweeps.INTERRUPTED, sweeps.MISSING)
     if undone and sweep.plan is not None and not sweep.running:
         found.append(("resume", f"rlg sweep {folder} --resume"))
     if sweep.running:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from rlg.errors import SpecError
 from rlg.spelling import flat, suggestion
 from rlg.tracking.metrics import Row, read_metrics
-from rlg.tracking.sweeps.rows import config_of, differing
+from rlg.tracking.sweeps import config_of, differing
 
 Floats = NDArray[np.float64]
 LOGGED = {"frames": "time/frames", "time": "time/time_elapsed"}

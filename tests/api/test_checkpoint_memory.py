@@ -37,7 +37,7 @@ def test_a_large_memory_is_neither_copied_when_it_is_saved_nor_when_it_is_restor
     with RunFolder.create(tmp_path, "") as folder, Session(checked, folder) as session:
         session.start()
         session.loop.iterate(lambda: False)
-        size = session.memory_nbytes
+        size = session.loop.trainer.memory_nbytes
         assert size > 12e6
         assert peak(session.save) < 0.3 * size
         stored, sampled = session.agent.stored, beginnings(session)

@@ -171,7 +171,7 @@ def test_the_figures_of_a_session_are_those_of_its_steps_and_updates(tmp_path):
     assert (figures.steps, figures.total, figures.updates) == (288, 256, 17)
     assert figures.replay_ratio == 17 * 8 / 288
     assert (figures.memory.records, figures.memory.percent) == (256, 100)
-    assert figures.memory.nbytes == session.memory_nbytes > 256 * 2 * 4 * 4
+    assert figures.memory.nbytes == session.loop.trainer.memory_nbytes > 256 * 2 * 4 * 4
     assert (figures.reward is None) is (figures.episodes == 0)
     assert 0.0 <= figures.epsilon <= 1.0
     assert (title.agent, title.env, title.backend, title.seed) == ("dqn", "cartpole", "torch", 3)

@@ -14,8 +14,7 @@ import pytest
 from rich.cells import cell_len
 
 from rlg.display import Figures, Title
-from rlg.display.live import LiveProgress
-from rlg.display.panel import Sparkline
+from rlg.display.live import LiveProgress, Sparkline
 from tests.display.shown import LONG, AsciiTerminal, Clock, ClosedTerminal, Run, Terminal
 
 ROOT = Path(__file__).resolve().parents[2]

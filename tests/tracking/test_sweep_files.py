@@ -12,8 +12,15 @@ import pytest
 from rlg.errors import SpecError, TrackingError
 from rlg.tracking import lock
 from rlg.tracking.folder import RunFolder
-from rlg.tracking.sweeps.files import Job, Plan, digest_of, is_running, job_folders
-from rlg.tracking.sweeps.rows import Row, read_sweep, state_of
+from rlg.tracking.sweeps import (
+    Job,
+    Plan,
+    Row,
+    digest_of,
+    job_folders,
+    read_sweep,
+    state_of,
+)
 
 SEEDS = tuple(Job(n, str(n), (f"seed={n}",), hash=f"h{n}") for n in range(3))
 PLAN = Plan(("seed=0,1,2",), jobs=SEEDS)
@@ -113,10 +120,10 @@ def test_single_runs_of_several_days_are_no_sweep(tmp_path):
 
 def test_a_sweep_runs_as_long_as_its_folder_is_locked(tmp_path):
     PLAN.write(tmp_path)
-    assert not is_running(tmp_path)
+    assert not read_sweep(tmp_path).running
     assert {row.state for row in read_sweep(tmp_path).rows} == {"not started"}
     held = lock.FolderLock(tmp_path)
-    assert is_running(tmp_path)
+    assert read_sweep(tmp_path).running
     assert {row.state for row in read_sweep(tmp_path).rows} == {"waiting"}
     held.release()
 

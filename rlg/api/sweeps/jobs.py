@@ -13,15 +13,16 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from hydra.core.hydra_config import HydraConfig
-from omegaconf import DictConfig
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from omegaconf import DictConfig, OmegaConf
 
 from rlg.api.composing.command_line import CommandLine
-from rlg.api.composing.compose import command_of, resolved
+from rlg.api.composing.compose import command_of, resolved, task_overrides
 from rlg.api.composing.errors import explained
+from rlg.api.composing.loader import canonical
 from rlg.api.folders import note_failure
 from rlg.api.phases import INTERRUPTED
 from rlg.api.run import OnStart, Outcome, Start, resume, train
-from rlg.api.sweeps.plan import job_of
 from rlg.api.sweeps.stopping import NamedLines, worker_of
 from rlg.backends.threads import share_threads
 from rlg.display.readable import short
@@ -29,8 +30,7 @@ from rlg.errors import CheckpointError, SpecError
 from rlg.tracking.checkpoints.store import BrokenCheckpointError, CheckpointStore
 from rlg.tracking.folder import RunFolder
 from rlg.tracking.meta import timestamp
-from rlg.tracking.sweeps.files import Job, digest_of
-from rlg.tracking.sweeps.rows import DONE, MISSING, RUNNING, config_of, state_of
+from rlg.tracking.sweeps import DONE, MISSING, RUNNING, Job, config_of, digest_of, state_of
 
 
 class FolderTakenError(SpecError):
@@ -116,6 +116,20 @@ class Jobs:
                 yield may_begin
         except KeyboardInterrupt:
             worker.stopped = True
+
+
+def job_of(line: CommandLine) -> Job:
+    """The job that Hydra has composed last, without its hash."""
+    hydra: Any = HydraConfig.get()
+    params = OmegaConf.select(hydra, "sweeper.params") or {}
+    parsed = OverridesParser.create().parse_overrides(canonical(line.overrides))
+    swept = {override.key_or_group for override in parsed if override.is_sweep_override()}
+    swept |= {str(key) for key in params}
+    overrides = tuple(task_overrides(HydraConfig.instance().cfg))  # type: ignore[arg-type]
+    # The loader adds a plus to keys that no file lists.
+    words = [word.lstrip("+") for word in overrides]
+    values = tuple(word for word in words if word.partition("=")[0] in swept)
+    return Job(int(hydra.job.num), str(hydra.sweep.subdir), values, overrides)
 
 
 def run_job(

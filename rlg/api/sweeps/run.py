@@ -2,25 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
+from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+from hydra._internal.hydra import Hydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Quote, QuotedString
+from hydra.errors import HydraException
 from hydra.types import RunMode
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig, OmegaConf, open_dict
+from omegaconf.errors import OmegaConfBaseException
 
 from rlg.api.composing.command_line import CommandLine
+from rlg.api.composing.compose import resolved, task_overrides
 from rlg.api.composing.errors import explained
 from rlg.api.composing.loader import open_hydra
 from rlg.api.folders import new_folder, refuse_plugins
-from rlg.api.sweeps.jobs import Jobs, Reporter
+from rlg.api.sweeps.jobs import Jobs, Reporter, job_of
 from rlg.api.sweeps.optuna import check_optuna, offer_optuna
-from rlg.api.sweeps.plan import write_plan
 from rlg.api.sweeps.stopping import Stopping
 from rlg.errors import SpecError
 from rlg.tracking.lock import FolderLock
-from rlg.tracking.sweeps.files import SWEEP, Plan
-from rlg.tracking.sweeps.rows import DONE, FAILED, read_sweep
+from rlg.tracking.sweeps import (
+    DONE,
+    FAILED,
+    MISSING,
+    SWEEP,
+    Job,
+    Plan,
+    digest_of,
+    read_sweep,
+    state_of,
+)
 
 DIR = "hydra.sweep.dir"
 
@@ -60,6 +77,65 @@ def run_sweep(line: CommandLine, reporter: Reporter) -> tuple[Path, bool]:
         return folder, was_interrupted or stopping.requested
 
 
+# -- what it is going to run, written down before the first job starts ----------------------------
+def write_plan(hydra: Hydra, config: DictConfig, folder: Path, line: CommandLine) -> None:
+    """Writes `sweep.json`; an error if the folder holds another sweep."""
+    sweeper = config.hydra.sweeper
+    name = str(sweeper._target_).rpartition(".")[2]
+    is_basic = name == "BasicSweeper"
+    direction = sweeper.get("direction", "maximize")
+    plan = Plan(
+        words=tuple(line.overrides),
+        config_dir=None if line.config_dir is None else str(line.config_dir.resolve()),
+        config_name=line.config_name,
+        cwd=str(Path.cwd()),
+        sweeper=name,
+        direction=str(getattr(direction, "name", direction)),
+        as_test=line.as_test,
+        jobs=tuple(_jobs(hydra, config, folder, line)) if is_basic else (),
+    )
+    if (folder / SWEEP).exists():
+        without = (MISSING, FAILED)  # results
+        plan = plan.joined(
+            Plan.read(folder), lambda job: state_of(folder / job.folder)[0] not in without
+        )
+    plan.write(folder)
+
+
+def _jobs(hydra: Hydra, config: DictConfig, folder: Path, line: CommandLine) -> Iterator[Job]:
+    """All jobs of the basic sweeper, in its order; what can't be composed is Hydra's to say."""
+    params = config.hydra.sweeper.get("params") or {}
+    before = HydraConfig.instance().cfg
+    try:
+        words = [*(f"{key}={value}" for key, value in params.items()), *task_overrides(config)]
+        parsed = OverridesParser.create().parse_overrides(words)
+        for override in parsed:
+            if override.is_interval_sweep():
+                raise SpecError(
+                    f"{override.input_line}: an interval is for a search. Add "
+                    "hydra/sweeper=optuna, or give values with commas."
+                )
+        (batch,) = BasicSweeper.split_arguments(parsed, max_batch_size=None)
+        for number, overrides in enumerate(batch):
+            composed = hydra.config_loader.load_sweep_config(config, overrides)
+            with open_dict(composed):
+                composed.hydra.job.id = composed.hydra.job.num = number
+            HydraConfig.instance().set_config(composed)
+            yield replace(job_of(line), hash=_digest(composed, folder))
+    except (HydraException, OmegaConfBaseException):
+        return
+    finally:
+        HydraConfig.instance().cfg = before
+
+
+def _digest(config: DictConfig, folder: Path) -> str | None:
+    try:
+        return digest_of(resolved(config), folder)
+    except OmegaConfBaseException:  # the job itself will say it, and fail alone
+        return None
+
+
+# -- resuming --------------------------------------------------------------------------------------
 def line_of(
     folder: Path, overrides: list[str], *, trust_plugins: bool = False
 ) -> tuple[CommandLine, Path]:

@@ -20,40 +20,36 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from types import FrameType
-from typing import Any, Self, TextIO
+from typing import Self, TextIO
 
 import psutil
 
+from rlg.api.interruption import Interruption
 from rlg.api.phases import INTERRUPTED
 from rlg.tracking import lock
-from rlg.tracking.sweeps.files import STOP, job_folders
+from rlg.tracking.sweeps import STOP, job_folders
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
 PAUSE = 0.2  # seconds between looks for jobs that have just begun
 STDERR = 2
 NOTICE = b"rlg: stopping: jobs save and end; interrupt once more to stop at once\n"
 _PR_SET_PDEATHSIG = 1
 
 
-class Stopping:
+class Stopping(Interruption):
     """The sweep's side: while entered, signals end the sweep in order."""
 
     def __init__(self, folder: Path, *, in_processes: bool) -> None:
-        self.requested = False
+        super().__init__()
         self._folder, self._in_processes = folder, in_processes
         self._closed = threading.Event()
-        self._before: dict[int, Any] = {}
 
     def __enter__(self) -> Self:
         (self._folder / STOP).unlink(missing_ok=True)
-        if threading.current_thread() is threading.main_thread():
-            self._before = {number: signal.signal(number, self._note) for number in SIGNALS}
-        return self
+        return super().__enter__()
 
     def __exit__(self, *error: object) -> None:
         self._closed.set()
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
+        super().__exit__(*error)
         (self._folder / STOP).unlink(missing_ok=True)
 
     def _note(self, number: int, frame: FrameType | None) -> None:

@@ -1,1 +1,0 @@
-"""What a sweep leaves behind, and what can be read from it."""
