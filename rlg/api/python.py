@@ -13,7 +13,7 @@ from typing import Any
 
 from rlg.api.agents.agent import Agent
 from rlg.api.agents.factory import agent_of, build_options
-from rlg.api.composing.command_line import CommandLine
+from rlg.api.composing.command_line import CommandLine, hydra_text
 from rlg.api.composing.compose import changes_of, composed, new_run
 from rlg.api.config.environments import spaces_of
 from rlg.api.config.validate import validate
@@ -59,7 +59,7 @@ def train(
         folder: The run's folder; by default a new one below outputs/.
     """
     if config is None:
-        named = () if folder is None else (f"{RUN_DIR}={_text(str(folder))}",)
+        named = () if folder is None else (f"{RUN_DIR}={hydra_text(str(folder))}",)
         line = _line((*overrides, *named), values, config_dir, as_test=as_test)
         with new_run(line) as run:
             return train_run(run.config, run.folder, run.command, as_test=as_test)
@@ -175,19 +175,6 @@ def _line(
     words = [*overrides]
     for key, value in values.items():
         inner = value if isinstance(value, Mapping) else {"": value}
-        words += [f"{key}.{name}".rstrip(".") + f"={_text(part)}" for name, part in inner.items()]
+        named = {f"{key}.{name}".rstrip("."): part for name, part in inner.items()}
+        words += [f"{path}={hydra_text(part)}" for path, part in named.items()]
     return CommandLine(words, None if config_dir is None else Path(config_dir), as_test=as_test)
-
-
-def _text(value: Any) -> str:
-    """A value in Hydra's grammar."""
-    if value is None or isinstance(value, bool):
-        return {None: "null", True: "true", False: "false"}[value]
-    if isinstance(value, Mapping):
-        return "{" + ",".join(f"{key}:{_text(inner)}" for key, inner in value.items()) + "}"
-    if isinstance(value, (list, tuple)):
-        return "[" + ",".join(map(_text, value)) + "]"
-    if isinstance(value, (int, float)) or re.fullmatch(r"[A-Za-z_][\w/-]*", str(value)):
-        return str(value)
-    escaped = str(value).replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"

@@ -15,11 +15,11 @@ from typing import Annotated, Any
 
 import typer
 
-from rlg.api.config.groups import composed_groups, groups, option_file
+from rlg.api.config.groups import choices, composed_groups, groups, read_option
 from rlg.cli.bench import KEYS
 from rlg.cli.listing import WORDS
 from rlg.errors import SpecError
-from rlg.spelling import suggestion
+from rlg.spelling import unknown
 
 ENTRY = "__complete"
 # Words of an unfinished line are arguments, whatever they look like.
@@ -59,10 +59,7 @@ complete -c rlg -f -a '(rlg __complete fish (commandline -opc) (commandline -ct)
 def completion(shell: Annotated[str, typer.Argument(help="bash, zsh or fish.")]) -> int:
     """Print a script for completion by Tab: eval "$(rlg completion bash)"."""
     if shell not in SCRIPTS:
-        raise SpecError(
-            f"{shell}: there is no script for it.{suggestion(shell, SCRIPTS)} "
-            f"Shells: {', '.join(SCRIPTS)}."
-        )
+        raise SpecError(f"rlg completion: {unknown('script for', shell, SCRIPTS)}")
     print(SCRIPTS[shell], end="")
     return 0
 
@@ -139,8 +136,8 @@ def _overrides(given: Sequence[str], current: str, folder: Path | None) -> list[
     if equals and key in known:
         found = [f"{key}={option}" for option in known[key]]
     elif not dot:
-        top = [key for key, value in _file(folder).items() if not isinstance(value, Mapping)]
-        top.remove("defaults")
+        whole = read_option("", "train", folder).items()
+        top = [k for k, value in whole if k != "defaults" and not isinstance(value, Mapping)]
         found = [f"{name}=" for name in (*known, *top) if name not in chosen]
         found += [f"{group}." for group in known if group != "experiment"]
     else:
@@ -153,17 +150,13 @@ def _overrides(given: Sequence[str], current: str, folder: Path | None) -> list[
 
 def _section(section: str, chosen: Mapping[str, str], folder: Path | None) -> dict[str, Any]:
     """The keys of a section as its chosen file has them; environments may choose for others."""
-    defaults = _defaults(_file(folder))
-    brought = _defaults(_file(folder, "env", chosen.get("env", defaults.get("env", ""))))
+    defaults = choices(read_option("", "train", folder))
+    env = chosen.get("env", defaults.get("env", ""))
+    brought = choices(read_option("env", env, folder))
     own = next((value for key, value in brought.items() if f"/{section}@" in key), None)
-    content = _file(folder, section, chosen.get(section) or own or defaults.get(section, ""))
+    option = chosen.get(section) or own or defaults.get(section, "")
+    content = read_option(section, option, folder)
     return {key: value for key, value in content.items() if key not in ("defaults", "hydra")}
-
-
-def _defaults(content: Mapping[str, Any]) -> dict[str, str]:
-    """What a defaults list chooses, by group."""
-    entries = [entry for entry in content.get("defaults", []) if isinstance(entry, dict)]
-    return {key: str(value) for entry in entries for key, value in entry.items()}
 
 
 def _values(value: Any) -> list[str]:
@@ -171,15 +164,6 @@ def _values(value: Any) -> list[str]:
     if isinstance(value, bool):
         return ["true", "false"]
     return [] if value is None or isinstance(value, (list, dict)) else [str(value)]
-
-
-def _file(folder: Path | None, group: str = "", option: str = "train") -> dict[str, Any]:
-    """The content of a YAML file."""
-    import yaml
-
-    file = option_file(group, option, folder)
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    return (yaml.load(file.read_text("utf-8"), loader) if file.is_file() else None) or {}
 
 
 def _split(line: str) -> list[str]:

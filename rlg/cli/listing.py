@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rlg.api.config.groups import groups, option_file
+from rlg.api.config.groups import groups, option_file, read_option
 from rlg.cli.flags import AsJson, ConfigDir
 from rlg.cli.output import print_json, print_wrapped
 from rlg.errors import SpecError
-from rlg.spelling import suggestion
+from rlg.spelling import suggestion, unknown
 
 if TYPE_CHECKING:
     from rlg.api.inspection.catalogue import Section
@@ -76,17 +76,13 @@ def _print_file(
     if not equals:
         raise SpecError(_unknown(choice, known))
     if group not in known:
-        hint = suggestion(group, known)
-        raise SpecError(f"{group}: there is no such group.{hint} Groups: {', '.join(known)}.")
+        raise SpecError(unknown("group", group, known))
     if option not in known[group]:
         raise SpecError(option_line(group, option, known[group]))
-    text = option_file(group, option, folder).read_text(encoding="utf-8")
-    if not as_json:
-        print(text, end="")
-        return
-    import yaml
-
-    print_json(yaml.safe_load(text))
+    if as_json:
+        print_json(read_option(group, option, folder))
+    else:
+        print(option_file(group, option, folder).read_text(encoding="utf-8"), end="")
 
 
 def _unknown(what: str, known: Mapping[str, list[str]]) -> str:
@@ -144,4 +140,4 @@ def _rows(section: Section, detailed: str) -> Iterator[tuple[str, str]]:
 
 
 def _word(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
+    return value if isinstance(value, str) else json.dumps(value, default=str)

@@ -76,4 +76,4 @@ def print_json(content: Any) -> None:
         return value
 
     found = known(plain(content), "")
-    print(json.dumps({**found, "not_finite": names} if names else found, indent=2))
+    print(json.dumps({**found, "not_finite": names} if names else found, indent=2, default=str))

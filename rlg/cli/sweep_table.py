@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from rlg.cli.output import print_json, print_table
-from rlg.display.readable import short
+from rlg.display.readable import duration, short
 from rlg.tracking import sweeps
 
 LISTED = 20  # failed jobs
@@ -31,7 +31,7 @@ def print_sweep(sweep: sweeps.Sweep) -> None:
             f"{row.steps:,}" if row.steps else "",
             _reward(row.last),
             _reward(row.best),
-            _time(row.seconds),
+            "" if row.seconds is None else duration(row.seconds),
             short(row.folder),
         )
         for row in sweep.rows
@@ -128,12 +128,3 @@ def _values(values: Sequence[str]) -> str:
 
 def _reward(value: float | None) -> str:
     return "" if value is None else f"{value:.2f}"
-
-
-def _time(seconds: float | None) -> str:
-    if seconds is None:
-        return ""
-    minutes = round(seconds / 60)
-    if seconds < 60:
-        return f"{seconds:.0f} s"
-    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60:02} min"

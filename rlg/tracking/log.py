@@ -15,10 +15,11 @@ from typing import Any
 from rlg.tracking.meta import timestamp
 
 
-class RunLog:
+class RunLog(logging.Handler):
     """A file to write lines to; it is opened for each of them, so that others may rotate it."""
 
     def __init__(self, path: Path) -> None:
+        super().__init__(logging.WARNING)
         self.path = path
 
     def write(self, text: str) -> None:
@@ -30,8 +31,8 @@ class RunLog:
         ):
             file.writelines(lines)
 
-    def flush(self) -> None:
-        """Does nothing: every line is flushed when it is written."""
+    def emit(self, record: logging.LogRecord) -> None:
+        self.write(f"{record.levelname.lower()} of {record.name}: {record.getMessage()}")
 
     @contextmanager
     def listening(self) -> Iterator[None]:
@@ -42,21 +43,11 @@ class RunLog:
             self.write(f"{category.__name__}: {message} ({filename}:{lineno})")
             show(message, category, filename, lineno, *rest)
 
-        handler = _Handler(self, logging.WARNING)
-        logging.getLogger().addHandler(handler)
+        logging.getLogger().addHandler(self)
         warnings.showwarning = noted  # type: ignore[assignment]
         try:
             yield
         finally:
-            logging.getLogger().removeHandler(handler)
+            logging.getLogger().removeHandler(self)
             if warnings.showwarning is noted:
                 warnings.showwarning = show
-
-
-class _Handler(logging.Handler):
-    def __init__(self, log: RunLog, level: int) -> None:
-        super().__init__(level)
-        self._log = log
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self._log.write(f"{record.levelname.lower()} of {record.name}: {record.getMessage()}")

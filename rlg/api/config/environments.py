@@ -28,12 +28,6 @@ COMMON: Arguments = {
 }
 
 
-def check_env(section: Mapping[str, Any]) -> tuple[dict[str, Any], Space, Space]:
-    """The section, and the spaces of observations and actions; one environment was made to see."""
-    result = check_env_keys(section)
-    return result, *spaces_of(result)
-
-
 def spaces_of(env: Mapping[str, Any]) -> tuple[Space, Space]:
     """Those of observations and actions, from an environment of a checked section."""
     with blaming(f"env.name={env['name']}"), make_env(**{**env, "num_envs": 1}) as made:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from glob import glob
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 PACKAGE = "rlg.conf"
 
@@ -21,15 +23,24 @@ def groups(folder: Path | None = None) -> dict[str, list[str]]:
 
 def composed_groups(folder: Path | None = None, config_name: str = "train") -> list[str]:
     """The groups of which a primary file chooses an option; others belong to other commands."""
+    known, content = groups(folder), read_option("", config_name, folder)
+    return [name for name in known if name in choices(content)] if content else list(known)
+
+
+def choices(content: Mapping[str, Any]) -> dict[str, str]:
+    """What a file's defaults list chooses, by group."""
+    entries = [entry for entry in content.get("defaults", []) if isinstance(entry, dict)]
+    pairs = [pair for entry in entries for pair in entry.items()]
+    return {str(key).removeprefix("optional "): str(value) for key, value in pairs}
+
+
+def read_option(group: str, option: str, folder: Path | None = None) -> dict[str, Any]:
+    """The content of the file behind `group=option`; empty where there is none."""
     import yaml
 
-    known, file = groups(folder), option_file("", config_name, folder)
-    if not file.is_file():
-        return list(known)
-    content = yaml.safe_load(file.read_text(encoding="utf-8")) or {}
-    entries = [entry for entry in content.get("defaults", []) if isinstance(entry, dict)]
-    names = [str(key).removeprefix("optional ") for entry in entries for key in entry]
-    return [name for name in known if name in names]
+    file = option_file(group, option, folder)
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    return (yaml.load(file.read_text("utf-8"), loader) if file.is_file() else None) or {}
 
 
 def option_file(group: str, option: str, folder: Path | None = None) -> Path:

@@ -178,15 +178,8 @@ def shown(arguments: Arguments) -> dict[str, dict[str, Any]]:
     for name, argument in arguments.items():
         found[name] = {"type": describe(argument.annotation, limits=True)}
         if argument.default is not MISSING:
-            found[name]["default"] = _plain(argument.default)
+            found[name]["default"] = plain(argument.default)
     return found
-
-
-def _plain(value: Any) -> Any:
-    value = plain(value)
-    return (
-        value if isinstance(value, (bool, int, float, str, list, dict, type(None))) else str(value)
-    )
 
 
 def _line_of(cls: type) -> str:

@@ -11,13 +11,12 @@ from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra._internal.hydra import Hydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Quote, QuotedString
 from hydra.errors import HydraException
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
-from rlg.api.composing.command_line import CommandLine
+from rlg.api.composing.command_line import CommandLine, hydra_text
 from rlg.api.composing.compose import resolved, task_overrides
 from rlg.api.composing.errors import explained
 from rlg.api.composing.loader import open_hydra
@@ -61,7 +60,7 @@ def run_sweep(line: CommandLine, reporter: Reporter) -> tuple[Path, bool]:
         in_processes = not str(config.hydra.launcher._target_).endswith("BasicLauncher")
         stopping = stack.enter_context(Stopping(folder, in_processes=in_processes))
         write_plan(hydra, config, folder, line)
-        overrides.append(f"{DIR}={quoted(folder)}")  # composed again, at another second
+        overrides.append(f"{DIR}={hydra_text(str(folder))}")  # composed again, at another second
         try:
             with explained(line):
                 hydra.multirun(line.config_name, Jobs(line, reporter), overrides)
@@ -157,7 +156,7 @@ def line_of(
     where = Path(plan.cwd)
     target = folder if where == Path.cwd() else folder.resolve()
     line = CommandLine(
-        [*kept, *overrides, f"{DIR}={quoted(target)}"],
+        [*kept, *overrides, f"{DIR}={hydra_text(str(target))}"],
         None if plan.config_dir is None else Path(plan.config_dir),
         plan.config_name,
         is_typed=trust_plugins,
@@ -171,8 +170,3 @@ def _refuse_code(config: DictConfig, line: CommandLine) -> None:
     plugins = OmegaConf.to_container(config.plugins) if config.get("plugins") else []
     words = [word for word in line.overrides if word.startswith("plugins=") or "_target_" in word]
     refuse_plugins(plugins or words, SWEEP)
-
-
-def quoted(path: Path) -> str:
-    """As a value of Hydra's grammar, where commas and blanks mean something."""
-    return QuotedString(str(path), Quote.single).with_quotes()

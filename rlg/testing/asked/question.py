@@ -14,7 +14,7 @@ from typing import Any
 
 from rlg.api.config.components import SETTINGS as OF_ANY
 from rlg.api.config.components import component_arguments
-from rlg.api.config.environments import check_env
+from rlg.api.config.environments import check_env_keys, spaces_of
 from rlg.api.config.plugins import load_plugins
 from rlg.api.config.signatures import MISSING, Argument, check_keys, checked, converted
 from rlg.errors import RLGError, SpecError
@@ -71,7 +71,8 @@ def question_of(words: Sequence[str], folder: Path | None) -> Question:
         start = f"++{_SUBJECT}.type={named.name}"
     config = _composed([start, *settings], folder, _arguments(subjects[1:], named))
     has_env = any(_head(word) == "env" for word in words)
-    golden = _golden(named, config, check_env(config["env"]) if has_env else None)
+    spaces = spaces_of(check_env_keys(config["env"])) if has_env else None
+    golden = _golden(named, config, spaces)
     return Question(golden, dict(config[_CHECK].get("statics", {})), _settings(config))
 
 
@@ -92,11 +93,11 @@ def _golden(named: Named, config: Mapping[str, Any], env: Any) -> Golden:
     spec = _spec(given, golden, named.is_file)
     takes_actions = "action_space" in component_arguments(kind)
     if env is not None and takes_actions and "action_space" not in given:
-        spec["action_space"] = env[2].to_spec()
+        spec["action_space"] = env[1].to_spec()
     made = replace(golden, name=named.name, spec=_checked_spec(spec, where))
     component, defaults = made.make(), golden.spaces
     if env is not None:
-        defaults = spaces_of_env(env[1], env[2], golden.spaces)
+        defaults = spaces_of_env(env[0], env[1], golden.spaces)
     elif "action_space" in given:
         defaults = spaces_of_actions(component.action_space, golden.spaces)
     made = replace(made, spaces=given_spaces(component, defaults, spaces))
