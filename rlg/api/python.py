@@ -30,7 +30,6 @@ from rlg.tracking.checkpoints.store import CheckpointStore, step_of
 from rlg.tracking.folder import RunFolder
 
 Checkpoint = int | str | None  # a step, "best", or the newest intact one
-SMALL = {"type": "replay", "buffer_size": 1}  # a memory for those who only act
 
 
 def compose(*overrides: str, config_dir: str | Path | None = None, **values: Any) -> dict[str, Any]:
@@ -140,9 +139,8 @@ def _loaded(
             f"{folder.path}: no best model was kept; that takes an evaluation and checkpoint.best. "
             "Leave --checkpoint out for the newest one."
         )
-    memory = {"memory": SMALL} if "memory" in config else {}
-    agent = agent_of({**config, **memory}, *spaces_of(config["env"]))
-    agent.build(build_options(config), roles=["actor"])
+    agent = agent_of(config, *spaces_of(config["env"]))
+    agent.build(build_options(config), roles=["actor"])  # without the memory
     model = store.load(step, fallback=step is None, sections=["model"]).tree["model"]
     # An actor has a part of the model only; what it has must be in the checkpoint.
     known = agent.executor.kinds()

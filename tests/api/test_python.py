@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import rlg
+from rlg.api.agents.factory import AGENTS
 from rlg.errors import CheckpointError, SpecError
 from tests.cli.conftest import TINY
 
@@ -80,6 +81,17 @@ def test_a_run_is_trained_loaded_evaluated_and_resumed():
     assert rlg.evaluate(outcome.folder, episodes=3, checkpoint=640).returns == first.returns
     resumed = rlg.resume(outcome.folder, total_timesteps=700)
     assert (resumed.steps, resumed.resumed_at) == (704, 640)
+
+
+@pytest.mark.parametrize("agent", sorted(AGENTS))
+def test_every_agents_run_is_evaluated_and_acts_without_its_memory(agent):
+    words = (f"agent={agent}", "env=cartpole", "executor=local", "total_timesteps=300")
+    folder = rlg.train(*words, evaluation={"interval": 0}).folder
+    played = rlg.evaluate(folder, episodes=2)
+    assert len(played.returns) == 2
+    assert all(1 <= reward <= 500 for reward in played.returns)
+    loaded = rlg.load(folder)
+    assert not any("memory" in path for path in loaded.executor.kinds())
 
 
 def test_an_agent_is_loaded_as_the_checkpoint_of_a_step_holds_it():
