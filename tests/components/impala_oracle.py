@@ -78,6 +78,21 @@ def remembering(weights: Weights, records: dict[str, Tensor]) -> tuple[Tensor, T
     return log_probs, -(logs.exp() * logs).sum(-1), values
 
 
+class RMSprop(torch.optim.Optimizer):
+    """With its epsilon inside of the root, as TensorFlow had it."""
+
+    def __init__(self, weights: list[Tensor], lr: float, epsilon: float) -> None:
+        super().__init__(weights, {"lr": lr, "epsilon": epsilon})
+
+    @torch.no_grad()
+    def step(self) -> None:  # type: ignore[override]
+        for group in self.param_groups:
+            for x in group["params"]:
+                mean = self.state[x].setdefault("mean", torch.zeros_like(x))
+                mean.mul_(0.99).add_(0.01 * x.grad**2)
+                x.sub_(group["lr"] * x.grad / torch.sqrt(mean + group["epsilon"]))
+
+
 class Oracle:
     """The learner, on weights of its own in float64."""
 
@@ -94,12 +109,13 @@ class Oracle:
             "gamma": 0.99,
             "ent_coef": 0.01,
             "vf_coef": 0.5,
-            "max_grad_norm": 40.0,
+            "max_grad_norm": 1.25,
             "reward_clip": 1.0,
             "rho_bar": 1.0,
             "c_bar": 1.0,
             "pg_rho_bar": 1.0,
             "clip_range": None,
+            "sums": False,  # over sequences, as the paper's code does
             **options,
         }
 
@@ -134,7 +150,7 @@ class Oracle:
             policy = -torch.min(ratio * adv, near * adv)
         value = 0.5 * (targets - values) ** 2
         steps = policy + options["vf_coef"] * value - options["ent_coef"] * entropies
-        loss = steps.sum(0).mean()
+        loss = steps.sum(0).sum() if options["sums"] else steps.sum(0).mean()
         self.optimizer.zero_grad()
         loss.backward()
         norm = torch.nn.utils.clip_grad_norm_(list(self.weights.values()), options["max_grad_norm"])

@@ -46,7 +46,7 @@ def built(root, backend, masks=None, apis=None, actions=CHOICE):
     return ComponentTest(root, spaces, backend, apis=apis)
 
 
-def rollouts(seed=0, *, resets=False):
+def rollouts(seed=0, *, resets=False, B=B):
     """Rollouts of another policy, with ends of both kinds, and the states behind them."""
     rng = np.random.default_rng(seed)
     ends = rng.random((2, T, B)) < 0.15
@@ -148,6 +148,28 @@ def test_a_recurrent_update_starts_from_the_rollouts_first_state(previous, backe
     judge = oracle.Oracle(weights_of(test), oracle.remembering, rmsprop)
     expected = judge.update(batch, last, **known)
     agrees(test, judge, test.call("update", batch, last, hidden, **RATE), expected)
+
+
+@FRAMEWORKS
+def test_the_defaults_are_the_papers_for_32_sequences(backend):
+    """Whose loss is a sum over them, with an epsilon of 0.1 (about) and a norm of 40 at most."""
+    test = built(IMPALA(SHARED, CHOICE, vf_coef=5.0), backend)  # Large gradients.
+    judge = oracle.Oracle(
+        weights_of(test),
+        discrete,
+        lambda weights: oracle.RMSprop(weights, 6e-4, 0.1024),
+        sums=True,
+        vf_coef=5.0,
+        max_grad_norm=40.0,
+    )
+    for seed in range(3):
+        batch, last = rollouts(seed, B=32)
+        expected = judge.update(batch, last)
+        metrics = test.call("update", batch, last, learning_rate=np.float32(6e-4))
+        assert metrics["loss"] == pytest.approx(expected["loss"] / 32, rel=1e-4)
+        assert expected["gradient_norm"] > 40.0
+    for path, value in weights_of(test).items():
+        np.testing.assert_allclose(value, judge.weights[path].detach().numpy(), atol=1e-5)
 
 
 ROOTS = {

@@ -13,7 +13,8 @@ from rlg.api.agents.dqn import DQNAgent
 from rlg.envs import make_env
 from rlg.envs.registry import register_env
 from rlg.execution.evaluation import evaluate
-from rlg.graph.spaces import FloatBox
+from rlg.execution.types import Action
+from rlg.graph.spaces import Dict, FloatBox
 from tests.execution.parts import Noting
 
 
@@ -153,3 +154,18 @@ def test_an_evaluation_changes_neither_streams_nor_variables():
     assert after["streams"] == before["streams"]
     for path, value in before["model"].items():
         np.testing.assert_array_equal(after["model"][path], value)
+
+
+class Rewarded(Noting):
+    """Remembers rewards only, which it can't know."""
+
+    def act(self, observations: Any, state: Any, *more: Any, **words: Any) -> Action:
+        self.calls.append({"rewards": state["rewards"].tolist()})
+        actions = np.zeros(len(observations), np.int64)
+        return Action(actions, {}, {"rewards": np.full(len(observations), 9.0, np.float32)})
+
+
+def test_actors_that_want_to_know_get_the_rewards_of_the_step_before():
+    actor = Rewarded(Dict(rewards=FloatBox()))
+    evaluate(actor, {"name": "cartpole", "max_episode_steps": 3}, 1, seed=0)
+    assert [call["rewards"] for call in actor.calls] == [[0.0], [1.0], [1.0]]

@@ -7,7 +7,7 @@ import pytest
 
 from rlg.errors import ExecutionError
 from rlg.execution.recurrent_state import RecurrentState
-from rlg.graph.spaces import FloatBox
+from rlg.graph.spaces import Dict, FloatBox
 
 
 def after_a_step(num_envs: int) -> RecurrentState:
@@ -55,3 +55,21 @@ def test_a_reset_of_everything_forgets_the_values_whatever_follows():
 def test_ends_of_other_environments_are_refused():
     with pytest.raises(ExecutionError, match=r"2 ends are given, but the last step .* of 3 env"):
         after_a_step(3).reset([True, False])
+
+
+def test_a_state_that_wants_rewards_gets_those_of_the_step_and_others_stay_as_they_are():
+    made = RecurrentState(Dict(policy=FloatBox(shape=(1,)), rewards=FloatBox()))
+    values, _ = made.before_step(2)
+    np.testing.assert_array_equal(values["rewards"], [0.0, 0.0])
+    state = {"policy": np.float32([[1.0], [2.0]]), "rewards": np.zeros(2, np.float32)}
+    after = made.after_step(state, np.array([0.5, -3.0]))
+    np.testing.assert_array_equal(after["rewards"], np.float32([0.5, -3.0]))
+    np.testing.assert_array_equal(state["rewards"], [0.0, 0.0])  # The actor's own is not written.
+    assert made.before_step(2)[0] is after
+    made.reset([True, False])
+    made.reward([1.0, 2.0])  # Whoever steps may say it later: ends stay known.
+    values, resets = made.before_step(2)
+    np.testing.assert_array_equal(values["rewards"], [1.0, 2.0])
+    np.testing.assert_array_equal(resets, [True, False])
+    plain = after_a_step(2)
+    np.testing.assert_array_equal(plain.reward([1.0, 2.0]), [[7.0], [7.0]])

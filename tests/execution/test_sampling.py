@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,8 +12,8 @@ from rlg.execution.adders import Segments, Sequences, Steps, Windows
 from rlg.execution.engines.local import LocalPool
 from rlg.execution.engines.threads import ThreadPool
 from rlg.execution.sampling import SteppingSampler
-from rlg.execution.types import Clock, Weights, joined
-from rlg.graph.spaces import FloatBox
+from rlg.execution.types import Action, Clock, Weights, joined
+from rlg.graph.spaces import Dict, FloatBox
 from tests.execution.parts import Noting, Numbered, numbers
 
 
@@ -201,3 +202,25 @@ def test_an_environment_that_fails_in_the_thread_fails_the_run():
     with pytest.raises(TypeError):
         pool.ready(Clock())
     pool.close()
+
+
+class Rewarded(Noting):
+    """Remembers its last reward only, which it can't know."""
+
+    def act(self, observations: Any, state: Any, *more: Any, **words: Any) -> Action:
+        action = super().act(observations, None, *more, **words)
+        return action._replace(state={"rewards": np.full(len(observations), -9.0, np.float32)})
+
+
+def test_states_hold_the_rewards_of_the_step_before_where_they_have_a_place_for_them():
+    """At the start of a segment, at its end, and where episodes ended."""
+    actor = Rewarded(Dict(rewards=FloatBox()))
+    made = SteppingSampler(Numbered((2, 9)), actor, Segments(), 3)
+    made.start()
+    first, second = made.collect(Clock()), made.collect(Clock())
+    assert first is not None
+    assert second is not None
+    np.testing.assert_array_equal(first.first_hidden["rewards"], [0.0, 0.0])
+    np.testing.assert_array_equal(first.final_hidden["rewards"], [1.0])
+    np.testing.assert_array_equal(first.last_hidden["rewards"], [100.0, 1002.0])
+    np.testing.assert_array_equal(second.first_hidden["rewards"], [100.0, 1002.0])
