@@ -225,8 +225,13 @@ def test_a_learner_that_has_enough_does_not_wait():
 def test_a_threads_state_loses_no_steps_and_fits_one_process():
     loop = threaded()
     try:
+        loop.pool._send(loop.clock)
+        settled(loop.pool)
         loop.iterate(never)
+        loop.pool._send(loop.clock)  # Two that are not handed over.
+        settled(loop.pool)
         state = loop.get_state()
+        assert len(state["sampled"]) == 2
         learnt = 2 * len(loop.learner.batches)
     finally:
         loop.close()
