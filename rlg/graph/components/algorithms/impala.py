@@ -11,8 +11,8 @@ from rlg.graph.components.layers.vectors import categories, vector
 from rlg.graph.components.losses.impala import IMPALALoss
 from rlg.graph.spaces import Box, Dict, FloatBox, Space, flatten
 
-# The paper's loss is a sum over 32 sequences, this one their mean: its epsilon of 0.1 and its norm of
-# 40 are those of gradients that are 32 times larger.
+# The paper's loss is a sum over 32 sequences, this one their mean: its epsilon of 0.1 and its norm
+# of 40 are those of gradients that are 32 times larger.
 RMSPROP = {
     "type": "rmsprop",
     "learning_rate": 6e-4,
@@ -37,7 +37,8 @@ class IMPALA(ActorCriticRoot):
     entropy, gradient_norm, approx_kl and importance_weight (see IMPALALoss).
 
     The loss is a sum over time and a mean over sequences. Coefficients and the clipping of rewards
-    and of the gradient's norm are the paper's for Atari games. With a `clip_range` the policy's loss is PPO's clipped surrogate: "APPO".
+    and of the gradient's norm are the paper's for Atari games. With a `clip_range` the policy's
+    loss is PPO's clipped surrogate: "APPO".
     """
 
     def __init__(
