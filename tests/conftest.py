@@ -3,6 +3,16 @@
 from __future__ import annotations
 
 import os
+import signal
+import threading
+
+# Shells let what they start in the background ignore Ctrl-C, and so would the commands that tests
+# start and interrupt.
+if (
+    signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    and threading.current_thread() is threading.main_thread()
+):
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
