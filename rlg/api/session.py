@@ -94,6 +94,10 @@ class Session:
             self.resumed_without = (
                 "resumed from weights, memory and counters, with new episodes: not exactly.",
             )
+        elif self.loop.pool.is_concurrent:
+            self.resumed_without = (
+                "resumed with all steps, but which weights act goes by speed: not exactly.",
+            )
         self.episodes.restore(tree["session"]["episodes"])
         self._train = {name: list(pair) for name, pair in tree["session"]["train"].items()}
         self._owes_evaluation = bool(tree["session"].get("owes_evaluation"))

@@ -239,17 +239,22 @@ def test_checkpoints_move_between_engines(order, tmp_path):
     assert outcome.exit_code == 0
     assert outcome.steps >= 512
     saved = CheckpointStore(tmp_path / "checkpoints", read_only=True).load()
-    assert saved.tree["counters"]["clock"]["updates"] >= 7
+    clock, waiting = saved.tree["counters"]["clock"], saved.tree["rollouts"]
+    assert clock["steps"] == 64 * clock["updates"] + 32 * len(waiting)  # Nothing got lost.
 
 
 def test_a_thread_answers_a_stop_at_once_and_goes_on_without_losing_steps(tmp_path, monkeypatch):
     changed = settings(executor={"type": "threads"})
     calls = interrupt(monkeypatch, ActorCriticAgent, at=[30])
     assert train(changed, tmp_path).exit_code == 130
-    assert len(calls) < 60
+    assert len(calls) < 100  # of 128 in all; a queue's worth may be on the way
     monkeypatch.undo()
     outcome = resume(tmp_path)
-    assert (outcome.exit_code, outcome.steps) == (0, 512)
+    assert outcome.exit_code == 0
+    assert 512 <= outcome.steps <= 512 + 4 * 32  # The last round may bring several rollouts.
+    assert "resumed with all steps, but which weights act goes by speed" in (
+        tmp_path / "run.log"
+    ).read_text(encoding="utf-8")
 
 
 def test_an_update_of_a_thread_is_that_of_one_process_from_the_same_rollouts():
