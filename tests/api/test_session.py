@@ -295,7 +295,8 @@ def test_an_actor_holds_no_memory_target_or_optimizer():
 def test_an_engine_without_the_agents_loop_is_refused_with_those_that_have_it(monkeypatch):
     monkeypatch.setattr(DQNAgent, "loops", ("dreams",))
     refused = (
-        r"offers the loops replay, batches, gradients, but agent dqn runs on dreams\. No engine"
+        r"offers the loops replay, batches, actor_learner, gradients, but agent dqn runs on "
+        r"dreams\. No engine"
     )
     with pytest.raises(SpecError, match=refused):
         ConfiguredAgents(validate(config()))

@@ -198,6 +198,6 @@ def test_a_loop_that_an_engine_does_not_offer_is_refused_with_those_that_it_does
     from rlg.api.agents.dqn import DQNAgent
 
     monkeypatch.setattr(DQNAgent, "loops", ("actor_learner",))
-    offered = "local offers the loops replay, batches, gradients, but agent dqn"
+    offered = "local offers the loops replay, batches, actor_learner, gradients, but agent dqn"
     with pytest.raises(SpecError, match=offered):
         validate(config())
