@@ -197,7 +197,7 @@ def test_a_wrong_value_is_refused_with_its_key_and_the_way_out(packaged, change)
 def test_a_loop_that_an_engine_does_not_offer_is_refused_with_those_that_it_does(monkeypatch):
     from rlg.api.agents.dqn import DQNAgent
 
-    monkeypatch.setattr(DQNAgent, "loops", ("actor_learner",))
+    monkeypatch.setattr(DQNAgent, "loops", ("sharded_replay",))
     offered = "local offers the loops replay, batches, actor_learner, gradients, but agent dqn"
     with pytest.raises(SpecError, match=offered):
         validate(config())
