@@ -13,6 +13,7 @@ from rlg.backends.numpy.executor import NumpyExecutor
 from rlg.execution.types import Batch, Clock, Gradients, LearnResult
 from rlg.graph import Component
 from rlg.graph.components.algorithms.a3c import A3C, RecurrentA3C
+from rlg.graph.limits import FiniteFloat, Fraction, NonNegativeFloat
 from rlg.graph.spaces import Dict, Space
 
 
@@ -39,14 +40,14 @@ class A3CAgent(A2CAgent):
         optimizer: Any = "rmsprop",
         total_timesteps: int = 500_000,
         n_steps: int = 5,
-        gamma: float = 0.99,
-        gae_lambda: float = 1.0,
+        gamma: Fraction = 0.99,
+        gae_lambda: Fraction = 1.0,
         normalize_advantage: bool = False,
-        ent_coef: float = 0.0,
-        vf_coef: float = 0.5,
+        ent_coef: NonNegativeFloat = 0.0,
+        vf_coef: NonNegativeFloat = 0.5,
         separate: bool = True,
         bounded: str = "squashed_normal",
-        log_std_init: float = 0.0,
+        log_std_init: FiniteFloat = 0.0,
     ) -> None:
         super().__init__(
             observation_space,

@@ -17,6 +17,7 @@ from rlg.graph.components.algorithms.ppo import PPO, RecurrentPPO
 from rlg.graph.components.networks.auto import for_observations
 from rlg.graph.components.schedules import make_schedule
 from rlg.graph.components.schedules.schedule import Schedule
+from rlg.graph.limits import FiniteFloat, Fraction, NonNegativeFloat
 from rlg.graph.registry import make
 from rlg.graph.spaces import BoolBox, Box, Dict, FloatBox, Space, map_leaves
 
@@ -200,17 +201,17 @@ class PPOAgent(ActorCriticAgent):
         n_steps: int = 2048,
         batch_size: int = 64,
         n_epochs: int = 10,
-        gamma: float = 0.99,
-        gae_lambda: float = 0.95,
+        gamma: Fraction = 0.99,
+        gae_lambda: Fraction = 0.95,
         clip_range: Any = 0.2,
         clip_range_vf: float | None = None,
         normalize_advantage: bool = True,
-        ent_coef: float = 0.0,
-        vf_coef: float = 0.5,
+        ent_coef: NonNegativeFloat = 0.0,
+        vf_coef: NonNegativeFloat = 0.5,
         target_kl: float | None = None,
         separate: bool = True,
         bounded: str = "squashed_normal",
-        log_std_init: float = 0.0,
+        log_std_init: FiniteFloat = 0.0,
         normalize_observations: bool = False,
         normalize_rewards: bool = False,
         num_envs: int = 1,
@@ -287,14 +288,14 @@ class A2CAgent(ActorCriticAgent):
         optimizer: Any = "rmsprop",
         total_timesteps: int = 500_000,
         n_steps: int = 5,
-        gamma: float = 0.99,
-        gae_lambda: float = 1.0,
+        gamma: Fraction = 0.99,
+        gae_lambda: Fraction = 1.0,
         normalize_advantage: bool = False,
-        ent_coef: float = 0.0,
-        vf_coef: float = 0.5,
+        ent_coef: NonNegativeFloat = 0.0,
+        vf_coef: NonNegativeFloat = 0.5,
         separate: bool = True,
         bounded: str = "squashed_normal",
-        log_std_init: float = 0.0,
+        log_std_init: FiniteFloat = 0.0,
         normalize_observations: bool = False,
         normalize_rewards: bool = False,
         num_envs: int = 1,

@@ -12,7 +12,7 @@ from rlg.errors import ComponentError
 from rlg.execution.types import Segment
 from rlg.graph import Component
 from rlg.graph.components.algorithms.impala import IMPALA, RecurrentIMPALA
-from rlg.graph.limits import Fraction, NonNegativeFloat, PositiveFloat, PositiveInt
+from rlg.graph.limits import FiniteFloat, Fraction, NonNegativeFloat, PositiveFloat, PositiveInt
 from rlg.graph.spaces import Space, map_leaves
 
 
@@ -50,7 +50,7 @@ class IMPALAAgent(ActorCriticAgent):
         previous_inputs: bool = True,
         separate: bool = False,
         bounded: str = "squashed_normal",
-        log_std_init: float = 0.0,
+        log_std_init: FiniteFloat = 0.0,
     ) -> None:
         if queue < batch_rollouts:
             raise ComponentError(
