@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rlg.display.figures import Evaluated, Figures, MemoryFill, Title
 from rlg.display.readable import short
+from rlg.execution.engines.settings import num_ranks
 
 if TYPE_CHECKING:
     from rlg.api.session import Session
@@ -63,7 +64,8 @@ def _replay_ratio(session: Session) -> float | None:
     batch_size = getattr(session.agent, "batch_size", None)
     if batch_size is None or not session.steps or "memory" not in session.config:
         return None
-    return float(session.updates * batch_size / session.steps)
+    samples = session.updates * batch_size * num_ranks(session.config["executor"])
+    return float(samples / session.steps)
 
 
 def _fill(session: Session) -> MemoryFill | None:

@@ -137,8 +137,9 @@ class Frames(Steps):
             waiting["q_values"] = self._q_values
         segments = Dict(rows=stored["rows"], steps=Dict(waiting).with_ranks("TB"))
         found: dict[str, Space] = {"records": Dict(sampled), "observe.records": segments}
+        found["insert.records"] = stored
         if self._q_values is not None:
-            found |= {"prepare.records": segments, "insert.records": stored}
+            found["prepare.records"] = segments
         return found
 
     def stored(self, steps: Mapping[str, Space]) -> Dict:

@@ -328,6 +328,12 @@ class AgentFactory(Protocol):
             num_envs: how many environments it learns from; None: those of one sampler.
         """
 
+    def make_rank(self, index: int, count: int, others: Any, salt: int = 0) -> Any:
+        """An actor and learner with one of `count` parts of the memory, which averages gradients
+        with `others` (see `rlg.graph.components.optimizers.average`). Initial values are those of
+        all ranks, random streams its own, and others with another salt.
+        """
+
     def make_memory(self, index: int, count: int, num_envs: int) -> Any:
         """One of `count` shards of the memory, for that many environments; see `Memory`."""
 

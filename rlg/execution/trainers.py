@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from rlg.errors import ExecutionError
-from rlg.execution.roles import GradientLearner, Learner, RolloutLearner
+from rlg.execution.roles import AgentFactory, GradientLearner, Learner, RolloutLearner
 from rlg.execution.types import (
     Batch,
     Clock,
@@ -158,6 +158,17 @@ class QueueTrainer(FusedTrainer):
         # Rollouts of another length, from before the resume changed it, fit no others.
         steps = self.learner.task_steps(1)
         self._waiting = deque(rollout for rollout in found if len(rollout.rewards) == steps)
+
+
+def saved_memory(factory: AgentFactory, saved: Any) -> SavedBatches:
+    """The replay data of a checkpoint as batches, whatever engine saved it."""
+    batches = saved_batches(saved.stored["memory"])
+    if batches is not None:
+        return batches
+    # Saved by one process, as the arrays of one memory.
+    memory = factory.make("memory", backend="numpy")
+    saved.read_into("memory", memory.records())
+    return SavedBatches(memory.export)
 
 
 def saved_batches(stored: Mapping[str, Any]) -> SavedBatches | None:

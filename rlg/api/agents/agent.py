@@ -23,6 +23,8 @@ from rlg.execution.roles import Role
 from rlg.execution.types import Action, Batch, Clock, LearnResult, Sample, SavedBatches, Weights
 from rlg.graph import Component
 from rlg.graph.components.layers.conv2d import Conv2D
+from rlg.graph.components.optimizers.average import Average, Averaging
+from rlg.graph.components.optimizers.optimizer import Optimizer
 from rlg.graph.core.build.binding import KINDS
 from rlg.graph.core.build.builder import BuildStatistics
 from rlg.graph.core.component.component import walk
@@ -42,6 +44,7 @@ class BuildOptions:
     device: str | None = None
     devices: Mapping[str, Any] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
+    others: Averaging | None = None  # processes that gradients are averaged with
 
 
 class Agent:
@@ -110,6 +113,10 @@ class Agent:
         """Composes, assembles and builds the graph, or the part of it that these roles need."""
         options = options or BuildOptions()
         self._root = self.make_root()
+        if options.others is not None:
+            for part in walk(self._root):
+                if isinstance(part, Optimizer):
+                    part.average = Average(options.others)
         self._executor = make_executor(
             options.backend,
             seed=options.seed,

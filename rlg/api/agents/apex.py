@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -94,7 +94,7 @@ class ApexAgent(DQNAgent):
         return PrioritizedWindows(self.n_step, self._q_values)
 
     def input_spaces(self) -> Mapping[str, Any]:
-        numbers = {"epsilon": FloatBox(), "priorities": FloatBox(), "weights": FloatBox()}
+        numbers = {"epsilon": FloatBox(), "weights": FloatBox()}
         return {**super().input_spaces(), **numbers, "keys": IntBox()}
 
     # -- actor ------------------------------------------------------------------------------------
@@ -133,29 +133,6 @@ class ApexAgent(DQNAgent):
         return Batch(records, batch.size, priorities)
 
     # -- memory -----------------------------------------------------------------------------------
-    def insert(self, batch: Batch, first_env: int = 0) -> None:
-        """Steps as they were sampled, or records that an actor has prepared, whose environments
-        are numbered from `first_env` in this memory.
-        """
-        if batch.priorities is None:
-            super().insert(batch)
-            return
-        records = batch.records
-        if self._keeps_frames:
-            # Replay data of other engines may be of more environments.
-            ids, room = (records["rows"]["env_ids"], records["env_ids"]), self._memory.num_envs
-            of_rows, of_records = ((x + first_env) % room for x in ids)
-            rows = {**records["rows"], "env_ids": of_rows}
-            records = {**records, "rows": rows, "env_ids": of_records}
-        self.executor.execute("insert", records, batch.priorities)
-        self.stored += batch.size
-
-    def export(self) -> Iterator[Batch]:
-        """All replay data, as batches that fit any other memory."""
-        assert isinstance(self._root, ApexDQN)
-        for records, priorities in self._root.memory.export():
-            yield Batch(records, len(priorities), priorities)
-
     def sample(self, n: int, clock: Clock) -> Sample:
         """Records for the learner, in another process."""
         beta = np.float32(self.beta_at(clock))

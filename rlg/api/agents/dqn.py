@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -17,7 +17,7 @@ from rlg.graph import Component
 from rlg.graph.components.algorithms.dqn import DQN
 from rlg.graph.components.algorithms.recurrent_dqn import RecurrentDQN
 from rlg.graph.components.memories.frames import FrameReplay
-from rlg.graph.components.memories.prioritized import has_priorities
+from rlg.graph.components.memories.prioritized import Prioritized, has_priorities
 from rlg.graph.components.networks.auto import for_observations
 from rlg.graph.components.schedules import make_schedule
 from rlg.graph.components.schedules.schedule import Schedule
@@ -49,7 +49,8 @@ class DQNAgent(Agent):
     replicates = True
     apis: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "actor": ("get_actions",),
-        "learner": ("observe", "update", "update_from", "sync_target"),
+        "learner": ("observe", "insert", "update", "update_from", "sync_target"),
+        "memory": ("insert",),
     }
 
     def __init__(
@@ -195,6 +196,8 @@ class DQNAgent(Agent):
             spaces["learning_rate"] = number
         if self._is_prioritized:
             spaces["beta"] = number
+        if isinstance(self._memory, Prioritized):
+            spaces["priorities"] = FloatBox()
         return spaces
 
     def record_space(self) -> Space:
@@ -265,9 +268,33 @@ class DQNAgent(Agent):
         return Action(actions, {"actions": actions}, state)
 
     # -- learner ----------------------------------------------------------------------------------
-    def insert(self, batch: Batch) -> None:
-        self.executor.execute("observe", batch.records)
+    def insert(self, batch: Batch, first_env: int = 0) -> None:
+        """Steps as they were sampled, or records of another memory, whose environments are
+        numbered from `first_env` in this one.
+        """
+        records, priorities = batch.records, batch.priorities
+        if priorities is None:
+            self.executor.execute("observe", records)
+        else:
+            if self._keeps_frames:
+                records = self._renumbered(records, first_env)
+            known = (priorities,) if isinstance(self._memory, Prioritized) else ()
+            self.executor.execute("insert", records, *known)
         self.stored += batch.size
+
+    def _renumbered(self, records: Mapping[str, Any], first_env: int) -> dict[str, Any]:
+        # Replay data of other engines may be of more environments.
+        room = self._memory.num_envs
+        env_ids = (records["rows"]["env_ids"] + first_env) % room
+        rows = {**records["rows"], "env_ids": env_ids}
+        return {**records, "rows": rows, "env_ids": (records["env_ids"] + first_env) % room}
+
+    def export(self) -> Iterator[Batch]:
+        """All replay data, as batches that fit any other memory."""
+        assert isinstance(self._root, DQN)
+        steps = self.sequence_length if self.is_recurrent else 1  # of a record
+        for records, priorities in self._root.memory.export():
+            yield Batch(records, steps * len(priorities), priorities)
 
     def learn(self, batch: Batch | Sample | None, clock: Clock) -> LearnResult:
         settings: dict[str, float] = {}

@@ -17,6 +17,7 @@ from rlg.envs import VectorEnv, make_env
 from rlg.errors import ComponentError, SpecError
 from rlg.execution.engines import choose_loop
 from rlg.execution.roles import Role
+from rlg.graph.components.optimizers.average import Averaging
 from rlg.graph.core.component.randomness import key_of
 from rlg.graph.limits import first_violation
 from rlg.graph.registry import parameters_of
@@ -130,11 +131,12 @@ class ConfiguredAgents:
         stream: str | None = None,
         backend: str | None = None,
         num_envs: int | None = None,
+        others: Averaging | None = None,
     ) -> Agent:
         """An agent that is built for these roles."""
         agent = self._agent(num_envs)
         agent.place = (index, count)
-        options = build_options(self.config)
+        options = replace(build_options(self.config), others=others)
         if backend is not None and backend != options.backend:
             # Devices and options are those of the run's own backend.
             options = BuildOptions(backend, options.seed)
@@ -144,14 +146,22 @@ class ConfiguredAgents:
         agent.build(options, roles)
         return agent
 
+    def make_rank(self, index: int, count: int, others: Averaging, salt: int = 0) -> Agent:
+        """One of `count` agents that learn together, with its part of the memory."""
+        rank = copy(self)
+        rank.config = {**self.config, "backend": _one_thread(self.config["backend"])}
+        if "memory" in self.config:
+            rank.config["memory"] = _share(self.config["memory"], count)
+        stream = f"rank/{salt}" if index else None  # The first one has those of a run by itself.
+        return rank.make("actor", "learner", index=index, count=count, stream=stream, others=others)
+
     def make_adder(self) -> Any:
         """What turns a sampler's steps into batches."""
         return self._agent().make_adder()
 
     def make_memory(self, index: int, count: int, num_envs: int) -> Agent:
         """One of `count` shards of the memory, on NumPy, for that many environments."""
-        memory = dict(self.config["memory"])
-        memory["buffer_size"] = max(1, memory["buffer_size"] // count)
+        memory = _share(self.config["memory"], count)
         if "num_envs" in memory:
             memory["num_envs"] = num_envs
         shard = copy(self)
@@ -192,6 +202,20 @@ class ConfiguredAgents:
         from rlg.api.inspection.estimate import memory_bytes
 
         return memory_bytes(self.config["memory"], self._agent()) or 0
+
+
+def _share(memory: Mapping[str, Any], count: int) -> dict[str, Any]:
+    """One of `count` parts of a memory."""
+    if "buffer_size" not in memory:
+        return dict(memory)
+    return {**memory, "buffer_size": max(1, memory["buffer_size"] // count)}
+
+
+def _one_thread(backend: Mapping[str, Any]) -> dict[str, Any]:
+    """Ranks share the cores. TensorFlow can be told before it is used only."""
+    if backend["type"] == "torch" or "tensorflow" not in sys.modules:
+        return {**backend, "threads": backend.get("threads") or 1}
+    return dict(backend)
 
 
 def build_options(config: Mapping[str, Any]) -> BuildOptions:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from rlg.backends.numpy.executor import NumpyExecutor
 from rlg.display.readable import size as in_bytes
 from rlg.errors import RLGError
 from rlg.execution.cadence import Cadence
-from rlg.execution.engines.settings import num_workers
+from rlg.execution.engines.settings import num_ranks, num_workers
 from rlg.graph import registry
 
 _PROBES = (256, 512)  # records of small memories; bytes grow in a straight line between them
@@ -102,15 +102,18 @@ def report_on(config: Mapping[str, Any]) -> Report:
     found = Report()
     agent = agent_of(config, *spaces_of(config["env"]))
     num_envs, total = config["env"]["num_envs"], config["total_timesteps"]
+    steps, ranks = agent.task_steps(num_envs), num_ranks(config["executor"])
+    num_envs *= ranks
     if "batches" in agent.loops:  # An update learns from the segments of all workers.
         num_envs *= num_workers(config["executor"])
-    size = agent.task_steps(num_envs) * num_envs * getattr(agent, "batch_rollouts", 1)
+    size = steps * num_envs * getattr(agent, "batch_rollouts", 1)
     rounds = Rounds(size, -(-total // size))
     replay = None
     if "replay" in agent.loops:
         window = config["agent"].get("n_step", 1)
-        replay = Replay.of(rounds, agent.cadence, num_envs, window)
-    _add_rounds(found, config["agent"], num_envs, rounds, replay)
+        cadence = replace(agent.cadence, train_freq=agent.cadence.train_freq * ranks)
+        replay = Replay.of(rounds, cadence, num_envs, window)
+    _add_rounds(found, config["agent"], num_envs, rounds, replay, ranks)
     if replay is not None:
         _add_learning(found, config, replay)
     _add_visits(found, config, rounds)
@@ -140,20 +143,28 @@ def _add_threads(found: Report, config: Mapping[str, Any], agent: Any) -> None:
 
 
 def _add_rounds(
-    found: Report, agent: Mapping[str, Any], num_envs: int, rounds: Rounds, replay: Replay | None
+    found: Report,
+    agent: Mapping[str, Any],
+    num_envs: int,
+    rounds: Rounds,
+    replay: Replay | None,
+    ranks: int,
 ) -> None:
-    """Iterations: those of replay learn by a cadence, on-policy ones make one update each."""
+    """Iterations: those of replay learn by a cadence, on-policy ones make one update each.
+
+    Batches and minibatches are those of one rank.
+    """
     batch, each, updates, of, ratio = agent.get("batch_size"), 1.0, rounds.count, "", None
     if replay is not None:
         gradient_steps, train_freq = replay.cadence.gradient_steps, replay.cadence.train_freq
         each, updates = gradient_steps * rounds.size / train_freq, replay.updates
         of = "" if batch is None else f" of {batch:,} transitions"
-        ratio = None if batch is None else gradient_steps * batch / train_freq
+        ratio = None if batch is None else gradient_steps * batch * ranks / train_freq
     elif {"n_epochs", "batch_size"} <= set(agent):
-        parts = max(1, rounds.size // agent["batch_size"])
+        parts = max(1, rounds.size // ranks // agent["batch_size"])
         of = f" of {agent['n_epochs']} epochs, {parts:,} minibatches each"
     line = f"{rounds.size:,} steps ({num_envs} environments x {rounds.size // num_envs}), then "
-    line += f"{each:,.4g} update{'s' * (each != 1)}{of}"
+    line += f"{each:,.4g} update{'s' * (each != 1)}{of}{' on each rank' * (ranks > 1)}"
     found.add("steps_per_iteration", rounds.size, f"iteration: {line}")
     found.add("updates_per_iteration", each)
     if ratio is not None:

@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any
 
 from rlg.errors import SpecError
-from rlg.execution.engines.settings import LocalSettings, RaySettings
+from rlg.execution.engines.settings import LocalSettings, RankSettings, RaySettings
 from rlg.execution.roles import AgentFactory, Loop
 
 
@@ -37,6 +37,9 @@ ENGINES = {
         "rlg.execution.engines.ray.engine:open_ray",
         ("sharded_replay", "batches", "actor_learner", "gradients"),
         RaySettings,
+    ),
+    "ddp": EngineEntry(
+        "rlg.execution.engines.ranks.engine:open_ddp", ("replay", "batches"), RankSettings
     ),
 }
 

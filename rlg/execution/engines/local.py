@@ -14,7 +14,7 @@ from rlg.execution.loops import loop_class
 from rlg.execution.roles import AgentFactory, Loop, Role, Sampler, Stop, never
 from rlg.execution.sampling import GradientSampler, SteppingSampler
 from rlg.execution.trainers import BatchTrainer, FusedTrainer, GradientTrainer, QueueTrainer
-from rlg.execution.types import Batch, Clock, Segment, Weights
+from rlg.execution.types import Batch, Clock, Weights
 
 
 class LocalPool:
@@ -32,7 +32,7 @@ class LocalPool:
 
     def ready(
         self, clock: Clock, stop: Stop = never, *, wait: bool = True, refill: Collection[int] = ()
-    ) -> list[tuple[Segment, Sequence[Batch]]]:
+    ) -> list[tuple[Any, Sequence[Batch]]]:
         if not self.wants_weights:
             self.sampler.version = clock.updates  # The learner's own weights act.
         found = self.sampler.sample(clock, stop)
@@ -79,11 +79,14 @@ def differentiating(backend: str | None) -> str | None:
     return backend
 
 
-def make_sampler(factory: AgentFactory, actor: Any, index: int = 0) -> SteppingSampler:
-    """A sampler with environments of its own."""
-    env = factory.make_env(index)
+def make_sampler(
+    factory: AgentFactory, actor: Any, index: int = 0, salt: int = 0
+) -> SteppingSampler:
+    """A sampler with environments of its own; with a salt, other episodes than without."""
+    env, adder = factory.make_env(index, salt), factory.make_adder()
+    adder.start = salt << 31  # Rows of frames never follow on those of another start.
     cls = GradientSampler if factory.loop == "gradients" else SteppingSampler
-    return cls(env, actor, factory.make_adder(), factory.task_steps(env.num_envs))
+    return cls(env, actor, adder, factory.task_steps(env.num_envs))
 
 
 TRAINERS = {

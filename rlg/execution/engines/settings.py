@@ -40,6 +40,24 @@ class RaySettings:
     evaluator: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class RankSettings:
+    """Processes that learn together, each with environments of its own; conf/executor/ddp.yaml
+    explains the keys.
+    """
+
+    type: str = "ddp"
+    num_ranks: PositiveInt | None = None
+    timeout: PositiveFloat = 60.0
+
+
+def num_ranks(settings: Mapping[str, Any]) -> int:
+    """Processes that learn together: as configured, or one per core."""
+    if "num_ranks" not in settings:
+        return 1
+    return settings["num_ranks"] or len(os.sched_getaffinity(0))
+
+
 def num_workers(settings: Mapping[str, Any]) -> int:
     """Processes that sample: on Ray as configured, or one per core but one."""
     if settings["type"] != "ray":

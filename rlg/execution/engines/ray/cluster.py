@@ -10,19 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from rlg.errors import ExecutionError, SpecError
+from rlg.execution.engines.single_thread import ONE_THREAD
 
-# One thread in each process: torch and TensorFlow that share cores slow each other down.
-ONE_THREAD = dict.fromkeys(
-    (
-        "OMP_NUM_THREADS",
-        "OPENBLAS_NUM_THREADS",
-        "MKL_NUM_THREADS",
-        "NUMBA_NUM_THREADS",
-        "TF_NUM_INTRAOP_THREADS",
-        "TF_NUM_INTEROP_THREADS",
-    ),
-    "1",
-)
 # Nothing is reported to anybody, and nothing is printed that the run does not print itself.
 QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",

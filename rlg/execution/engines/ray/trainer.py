@@ -14,7 +14,7 @@ from rlg.execution.engines.ray.actors import Fill
 from rlg.execution.engines.ray.cluster import Cluster
 from rlg.execution.engines.ray.pool import Sampled
 from rlg.execution.roles import AgentFactory
-from rlg.execution.trainers import saved_batches
+from rlg.execution.trainers import saved_memory
 from rlg.execution.types import Clock, LearnResult, Sample, SavedBatches, Weights
 from rlg.graph.spaces import map_leaves
 
@@ -237,13 +237,7 @@ class ShardTrainer:
         return {"batches": [batch._asdict() for batch in batches]}
 
     def read_memory(self, saved: Any) -> SavedBatches:
-        batches = saved_batches(saved.stored["memory"])
-        if batches is not None:
-            return batches
-        # Saved by one process, as the arrays of one memory.
-        memory = self.factory.make("memory", backend="numpy")
-        saved.read_into("memory", memory.records())
-        return SavedBatches(memory.export)
+        return saved_memory(self.factory, saved)
 
     def _load(self, batches: SavedBatches) -> None:
         """Deals the batches out to the shards, in turn."""

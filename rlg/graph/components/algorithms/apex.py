@@ -75,10 +75,6 @@ class ApexDQN(DQN):
         self.memory.insert(*self.windows.call(records))
 
     @api
-    def insert(self, records: Any, priorities: Any) -> None:
-        self.memory.insert(records, priorities)
-
-    @api
     def sample(self, n: Size = 32, beta: Any = None) -> Any:
         """Records, keys, importance weights, and the sum and the least of all priorities."""
         records, keys, weights = self.memory.sample(n, beta)

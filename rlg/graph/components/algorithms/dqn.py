@@ -74,6 +74,11 @@ class DQN(Component):
         self.memory.insert(records if self.windows is None else self.windows.call(records))
 
     @api
+    def insert(self, records: Any, priorities: Any = None) -> None:
+        """Records as the memory keeps them, from another one; priorities: [B], where it has any."""
+        self.memory.insert(*(x for x in (records, priorities) if x is not None))
+
+    @api
     def update(self, n: Size = 32, beta: Any = None, learning_rate: Any = None) -> Any:
         """Learns from `n` records of the memory; returns the loss and the TD errors."""
         if not self.is_prioritized:

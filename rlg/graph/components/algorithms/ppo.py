@@ -88,8 +88,12 @@ class Epochs(Learner):
     def learn_within(self, inputs: Any) -> Any:
         """A step, unless the divergence is too large: then this was the last minibatch."""
         loss, diagnostics = self._minibatch_loss(inputs)
-        gradients = self.optimizer.averaged(self.gradients(loss, self.policy.variables()))
-        stopped = self.is_beyond(diagnostics)
+        gradients = self.gradients(loss, self.policy.variables())
+        # With the divergence: processes that learn together stop together.
+        means = self.optimizer.averaged(
+            {"approx_kl": diagnostics["approx_kl"], "gradients": gradients}
+        )
+        gradients, stopped = means["gradients"], self.is_beyond(means["approx_kl"])
         rate = [inputs["learning_rate"]] if "learning_rate" in inputs else []
         norm = self.cond(stopped, self.leave, self.descend, gradients, *rate)
         return stopped, self.report_of(self.report(loss, norm, diagnostics), stopped)
@@ -114,9 +118,9 @@ class Epochs(Learner):
         return self.ops.constant(False, "bool")
 
     @graph_fn
-    def is_beyond(self, diagnostics: Tensor) -> Tensor:
+    def is_beyond(self, approx_kl: Tensor) -> Tensor:
         assert self.target_kl is not None
-        return diagnostics["approx_kl"] > 1.5 * self.target_kl
+        return approx_kl > 1.5 * self.target_kl
 
     @graph_fn
     def nothing(self) -> tuple[Tensor, Tensor]:

@@ -6,14 +6,16 @@ A write is one scatter for each column, a read one gather.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rlg.errors import BuildError, ComponentError, SpaceError
 from rlg.graph import Component, Tensor, api, graph_fn
 from rlg.graph.limits import PositiveInt
-from rlg.graph.spaces import Space, path_name, unflatten
+from rlg.graph.spaces import Space, map_leaves, path_name, unflatten
 
 
 def records_space(memory: Any) -> Space:
@@ -91,6 +93,13 @@ class Columns(Component):
         if isinstance(columns, tuple):
             return tuple([self._gather(column, rows) for column in columns])
         return self.ops.take_rows(columns, rows)
+
+    def _by_age(self, chunk: int) -> Iterator[tuple[NDArray[np.int64], Any]]:
+        """Rows and records of all that is there, oldest first, read on the host."""
+        size, index = int(self._size[()]), int(self._index[()])
+        for start in range(0, size, chunk):
+            rows = (index - size + np.arange(start, min(size, start + chunk))) % self.buffer_size
+            yield rows, map_leaves(lambda column, rows=rows: column[rows], self._columns)
 
     def _check(self, records: Space) -> None:
         if self.buffer_size < 1:

@@ -13,7 +13,7 @@ from rlg.graph import Component, Size, Tensor, api, graph_fn
 from rlg.graph.components.memories.columns import Columns, weighted_spaces
 from rlg.graph.components.memories.priority_tree import PriorityTree
 from rlg.graph.limits import Fraction, PositiveFloat, PositiveInt
-from rlg.graph.spaces import Space, map_leaves
+from rlg.graph.spaces import Space
 
 
 class Prioritized(Component):
@@ -148,10 +148,7 @@ class PrioritizedReplay(Columns, Prioritized):
 
         For other memories, of any size. Not a part of the graph: it reads the arrays on the host.
         """
-        size, index = int(self._size[()]), int(self._index[()])
-        for start in range(0, size, chunk):
-            rows = (index - size + np.arange(start, min(size, start + chunk))) % self.buffer_size
-            records = map_leaves(lambda column, rows=rows: column[rows], self._columns)
+        for rows, records in self._by_age(chunk):
             yield records, self.errors_of(rows)
 
     @graph_fn

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
 from rlg.graph import Size, Tensor, api, graph_fn
 from rlg.graph.components.memories.columns import Columns, sampled_spaces
 
@@ -21,6 +27,14 @@ class ReplayMemory(Columns):
     def insert(self, records: Tensor) -> None:
         """Overwrites the oldest; of more than `buffer_size` records the last ones stay."""
         self._write(records)
+
+    def export(self, chunk: int = 4096) -> Iterator[tuple[Any, NDArray[np.float32]]]:
+        """All records, oldest first, as `insert` takes them, and equal priorities.
+
+        For other memories, of any size. Not a part of the graph: it reads the arrays on the host.
+        """
+        for rows, records in self._by_age(chunk):
+            yield records, np.ones(len(rows), np.float32)
 
     @api
     @graph_fn(bounds=sampled_spaces)

@@ -36,8 +36,8 @@ class Optimizer(Component):
 
     Clipping is part of `apply`: `max_grad_norm` bounds the norm of all gradients together (Pascanu
     et al., 2013, by torch's formula), `clip_norm` that of each variable's gradient, `clip_value`
-    each number. `average` is a component with `average(gradients)`: replicas put theirs between the
-    two.
+    each number. `average` is a component with `average(values)`: processes that learn together put
+    theirs between the two, see Average.
     """
 
     variable_kind = "slot"
@@ -110,9 +110,11 @@ class Optimizer(Component):
         gradients = self.averaged(self.gradients(loss, variables))
         return self.apply(variables, gradients, learning_rate)
 
-    def averaged(self, gradients: Any) -> Any:
-        """In API methods: gradients averaged with those of other processes, if there are any."""
-        return gradients if self.average is None else self.average.average(gradients)
+    def averaged(self, values: Any) -> Any:
+        """In API methods: gradients, and what else processes have to agree on, averaged over all
+        that learn together, if there are others.
+        """
+        return values if self.average is None else self.average.average(values)
 
     @api
     @graph_fn

@@ -1,0 +1,103 @@
+"""What processes do together: reductions over all of them, on arrays of this machine's memory."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rlg.errors import ExecutionError
+
+
+class RankLostError(ExecutionError):
+    """Another rank is gone, or did not come within the time-out."""
+
+
+class Collective(Protocol):
+    """Every rank makes the same calls in the same order, with arrays of equal shapes.
+
+    A rank that can't be reached any more is a RankLostError.
+    """
+
+    rank: int
+    size: int
+
+    def mean(self, buffer: NDArray[Any]) -> None:
+        """Overwrites a flat array by its mean over all ranks."""
+
+    def most(self, buffer: NDArray[Any]) -> None:
+        """Overwrites a flat array by its largest values over all ranks."""
+
+    def broadcast(self, value: Any) -> Any:
+        """Rank 0's value, everywhere; anything that can be pickled."""
+
+    def gather(self, value: Any) -> list[Any]:
+        """The values of all ranks, on rank 0; elsewhere nothing."""
+
+    def close(self) -> None: ...
+
+
+class GlooCollective:
+    """By torch's gloo, over TCP."""
+
+    def __init__(self, store: Any, rank: int, size: int, timeout: float) -> None:
+        """`store` is one of torch's, through which ranks find each other; `timeout` in seconds."""
+        import torch
+        from torch import distributed
+
+        self.rank = rank
+        self.size = size
+        self._torch, self._ops = torch, distributed.ReduceOp
+        self._options = distributed.AllreduceOptions
+        try:
+            self._group: Any = distributed.ProcessGroupGloo(
+                store, rank, size, timedelta(seconds=timeout)
+            )
+        except RuntimeError as error:
+            raise RankLostError(_reason(error)) from error
+
+    def mean(self, buffer: NDArray[Any]) -> None:
+        self._reduce(buffer, self._ops.SUM)
+        buffer /= self.size
+
+    def most(self, buffer: NDArray[Any]) -> None:
+        self._reduce(buffer, self._ops.MAX)
+
+    def _reduce(self, buffer: NDArray[Any], how: Any) -> None:
+        options = self._options()
+        options.reduceOp = how
+        try:
+            self._group.allreduce([self._torch.from_numpy(buffer)], options).wait()
+        except RuntimeError as error:
+            raise RankLostError(_reason(error)) from error
+
+    def broadcast(self, value: Any) -> Any:
+        return shared(self, value, 0)
+
+    def gather(self, value: Any) -> list[Any]:
+        found = [shared(self, value, rank) for rank in range(self.size)]
+        return found if self.rank == 0 else []
+
+    def close(self) -> None:
+        self._group = None
+
+
+def shared(collective: Collective, value: Any, source: int) -> Any:
+    """One rank's value, everywhere, through reductions: its length, and then its bytes."""
+    import pickle
+
+    data = pickle.dumps(value) if collective.rank == source else b""
+    length = np.array([len(data)], np.int64)
+    collective.most(length)
+    buffer = np.zeros(int(length[0]), np.uint8)
+    buffer[: len(data)] = np.frombuffer(data, np.uint8)
+    collective.most(buffer)
+    return value if collective.rank == source else pickle.loads(buffer.tobytes())
+
+
+def _reason(error: Exception) -> str:
+    """One sentence, without the place in gloo's source."""
+    return re.sub(r"^\[\S+\] ", "", str(error)).split(". ")[0].strip() or type(error).__name__

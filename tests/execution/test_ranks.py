@@ -1,0 +1,480 @@
+"""Ranks that learn together: what is averaged, what is equal, what is each one's own."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rlg.api.agents.agent import BuildOptions
+from rlg.api.agents.factory import ConfiguredAgents
+from rlg.api.config.validate import validate
+from rlg.execution.engines.local import make_sampler
+from rlg.execution.engines.ranks.collective import RankLostError
+from rlg.execution.engines.ranks.crew import Crew
+from rlg.execution.types import Batch, Clock, SavedBatches, side_by_side
+from tests.api.runs import config
+from tests.execution.crews import Place, Queues, Ranks, Thread, together
+
+SGD = {"type": "sgd", "learning_rate": 0.5}
+A2C: dict[str, Any] = {"type": "a2c", "n_steps": 8}
+# One minibatch, and no shuffling that would matter.
+PPO: dict[str, Any] = {
+    "type": "ppo",
+    "n_steps": 8,
+    "batch_size": 32,
+    "n_epochs": 3,
+    "normalize_advantage": False,
+}
+
+
+def settings(agent: Any = None, backend: str = "torch", **changes: Any) -> dict[str, Any]:
+    found = config(backend) | {"optimizer": SGD}
+    found["env"] = {"name": "cartpole", "num_envs": 4, "max_episode_steps": 6}
+    if agent is not None:
+        found["agent"] = agent
+        if agent["type"] in ("ppo", "a2c"):
+            del found["memory"]
+    return found | changes
+
+
+def factory(**given: Any) -> ConfiguredAgents:
+    return ConfiguredAgents(validate(settings(**given)))
+
+
+# -- the collective ------------------------------------------------------------------------------
+def test_means_largest_values_broadcasts_and_gathered_values():
+    def run(ranks: Any) -> Any:
+        mean, most = np.float32([1.0, ranks.rank]), np.float64([ranks.rank, -ranks.rank])
+        ranks.mean(mean)
+        ranks.most(most)
+        sent = ranks.broadcast({"from": ranks.rank})
+        return mean.tolist(), most.tolist(), sent, ranks.gather(f"rank {ranks.rank}")
+
+    first, second, third = together(3, run)
+    assert first == ([1.0, 1.0], [2.0, 0.0], {"from": 0}, ["rank 0", "rank 1", "rank 2"])
+    assert second == third == ([1.0, 1.0], [2.0, 0.0], {"from": 0}, [])
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [(0.0, "by peer"), (2.0, "^Timed out waiting 500ms for recv operation")],
+)
+def test_a_rank_that_is_gone_is_an_error_at_once_and_one_that_hangs_after_the_time_out(
+    seconds, expected
+):
+    def run(ranks: Any) -> str:
+        if ranks.rank == 1:
+            time.sleep(seconds)
+            return "gone"
+        with pytest.raises(RankLostError) as found:
+            ranks.mean(np.zeros(3))
+        return str(found.value)
+
+    said, _ = together(2, run, timeout=0.5 if seconds else 30.0)
+    assert re.search(expected, said), said
+
+
+def test_an_average_is_one_exchange_and_keeps_shapes_and_types():
+    calls: list[int] = []
+
+    def run(ranks: Any) -> Any:
+        crew = Crew(ranks, Place(Queues(2), ranks.rank))
+        reduce = ranks.mean
+
+        def noting(buffer: Any) -> None:
+            calls.append(buffer.size)
+            reduce(buffer)
+
+        ranks.mean = noting
+        mine = [np.full((2, 3), ranks.rank, "float32"), np.float32(4.0 * ranks.rank)]
+        return crew.average(mine)
+
+    for matrix, number in together(2, run):
+        assert matrix.dtype == number.dtype == np.float32
+        np.testing.assert_array_equal(matrix, np.full((2, 3), 0.5))
+        assert number == 2.0
+        assert number.shape == ()
+    assert calls == [8, 8]
+
+
+def test_the_wish_to_stop_travels_with_an_average_and_is_known_to_all():
+    def run(ranks: Any) -> Any:
+        crew = Crew(ranks, Place(Queues(2), ranks.rank))
+        crew.begin_round(lambda: ranks.rank == 0)
+        before = crew.is_stopped()
+        crew.average([np.zeros(2)])
+        after = crew.is_stopped()
+        crew.begin_round(lambda: False)
+        crew.average([np.zeros(2)])
+        return before, after, crew.is_stopped(), crew.any(ranks.rank == 1, False)
+
+    assert together(2, run) == [(False, True, False, [True, False])] * 2
+
+
+# -- updates --------------------------------------------------------------------------------------
+def learnt(given: Any, batches: list[list[Batch]], whole: list[Batch]) -> tuple[Any, Any]:
+    """Weights and losses of two ranks that learn from batches of their own, and of one process."""
+    made = factory(**given)
+
+    def run(ranks: Any) -> Any:
+        crew = Crew(ranks, Place(Queues(2), ranks.rank))
+        agent = made.make_rank(ranks.rank, 2, crew)
+        losses = [float(agent.learn(b, Clock(0, 1)).metrics["loss"]) for b in batches[ranks.rank]]
+        return agent.get_weights(), losses
+
+    alone = made.make("actor", "learner", num_envs=8)
+    losses = [float(alone.learn(batch, Clock(0, 1)).metrics["loss"]) for batch in whole]
+    return together(2, run), (alone.get_weights(), losses)
+
+
+def same_as_one(found: Any, expected: Any) -> None:
+    (first, losses), (second, others) = found
+    weights, whole = expected
+    np.testing.assert_allclose(np.mean([losses, others], 0), whole, rtol=1e-5, atol=1e-6)
+    for path, value in weights.items():
+        np.testing.assert_array_equal(first[path], second[path], err_msg=path)
+        np.testing.assert_allclose(first[path], value, rtol=1e-5, atol=1e-5, err_msg=path)
+
+
+@pytest.mark.parametrize("agent", [PPO, A2C], ids=["ppo", "a2c"])
+def test_two_ranks_learn_what_one_learns_from_both_batches(agent):
+    check_segments(agent, "torch")
+
+
+def check_segments(agent: dict[str, Any], backend: str) -> None:
+    given = {"agent": agent, "backend": backend}
+    made = factory(**given)
+    actor = made.make("actor")
+    samplers = [make_sampler(made, actor, index) for index in range(2)]
+    for sampler in samplers:
+        sampler.start()
+    segments = [[sampler.collect(Clock()) for _ in range(2)] for sampler in samplers]
+    for sampler in samplers:
+        sampler.close()
+    assert any(segment.truncations.any() for segment in segments[0])
+    parts = [[Batch({"segment": s}, s.steps) for s in of_rank] for of_rank in segments]
+    pairs = [side_by_side(pair) for pair in zip(*segments, strict=True)]
+    whole = {**agent, "batch_size": 64} if agent["type"] == "ppo" else agent
+    found, _ = learnt(given, parts, [])
+    alone = factory(agent=whole, backend=backend).make("actor", "learner", num_envs=8)
+    before = alone.get_weights()
+    batches = [Batch({"segment": segment}, segment.steps) for segment in pairs]
+    losses = [float(alone.learn(batch, Clock(0, 1)).metrics["loss"]) for batch in batches]
+    same_as_one(found, (alone.get_weights(), losses))
+    assert any((before[path] != value).any() for path, value in alone.get_weights().items())
+
+
+def test_two_ranks_of_dqn_learn_what_one_learns_from_both_batches():
+    check_records("torch")
+
+
+def check_records(backend: str) -> None:
+    rng = np.random.default_rng(0)
+
+    def records(n: int) -> dict[str, Any]:
+        return {
+            "states": rng.normal(size=(n, 4)).astype("float32"),
+            "actions": rng.integers(0, 2, n),
+            "rewards": rng.normal(size=n).astype("float32"),
+            "terminals": rng.random(n) < 0.2,
+            "next_states": rng.normal(size=(n, 4)).astype("float32"),
+        }
+
+    wholes = [records(16) for _ in range(3)]
+    halves = [
+        [{name: x[rank * 8 : rank * 8 + 8] for name, x in whole.items()} for whole in wholes]
+        for rank in range(2)
+    ]
+    batches = [[Batch(part, 8) for part in of_rank] for of_rank in halves]
+    same_as_one(*learnt({"backend": backend}, batches, [Batch(whole, 16) for whole in wholes]))
+
+
+# -- rounds ---------------------------------------------------------------------------------------
+@contextmanager
+def ranks(size: int = 2, **given: Any) -> Iterator[Ranks]:
+    made = Ranks([factory(**given) for _ in range(size)])
+    made.loop.start()
+    yield made
+    made.close()
+
+
+def assert_equal_models(made: Ranks, kinds: Any = ("weight", "slot", "statistic")) -> None:
+    first, *others = [agent.executor.get_variables(kinds) for agent in made.agents()]
+    for other in others:
+        for path, value in first.items():
+            np.testing.assert_array_equal(other[path], value, err_msg=path)
+
+
+NORMALIZED = {**PPO, "normalize_observations": True, "normalize_rewards": True, "batch_size": 16}
+
+
+def test_ranks_stay_equal_with_environments_and_random_numbers_of_their_own():
+    check_rounds("torch")
+
+
+def check_rounds(backend: str) -> None:
+    with ranks(3, agent=NORMALIZED, backend=backend, optimizer={"type": "adam"}) as made:
+        before = made.loop.learner.get_weights()
+        iterations = [made.loop.iterate(lambda: False) for _ in range(3)]
+        assert_equal_models(made)
+        after = made.loop.learner.get_weights()
+        assert any((before[path] != after[path]).any() for path in before)
+        clocks = {made.loop.clock, *(f.rounds.clock for f in made.followers.values())}
+        assert clocks == {Clock(3 * 3 * 4 * 8, 3, 2048)}
+        # Episodes of all ranks: 12 environments whose episodes have 6 steps at most.
+        assert sum(len(iteration.returns) for iteration in iterations) >= 12 * 4
+        lengths = [length for iteration in iterations for length in iteration.lengths]
+        assert max(lengths) == 6
+        seeds, draws = set(), set()
+        for agent, pool in zip(
+            made.agents(),
+            [made.loop.pool, *(f.rounds.pool for f in made.followers.values())],
+            strict=True,
+        ):
+            seeds |= {pool.sampler.env._episodes.seed_of(row) for row in range(4)}
+            streams = agent.executor.builder.binding.streams
+            draws |= {float(stream.uniform(())) for stream in streams.values()}
+        assert len(seeds) == 12
+        assert len(draws) == 3 * len(made.loop.learner.executor.builder.binding.streams)
+
+
+def test_statistics_are_the_means_of_those_of_all_ranks():
+    with ranks(2, agent=NORMALIZED) as made:
+        seen: list[Any] = []
+        for agent in made.agents():
+            get = agent.executor.get_variables
+
+            def noting(kinds: Any = None, scope: Any = None, get: Any = get) -> Any:
+                found = get(kinds, scope)
+                if kinds == "statistic":
+                    seen.append(found)
+                return found
+
+            agent.executor.get_variables = noting
+        made.loop.iterate(lambda: False)
+        one, two = seen
+        path = "agent/observations/mean"
+        assert (one[path] != two[path]).any()
+        now = made.loop.learner.get_model()
+        for name in one:
+            np.testing.assert_allclose(now[name], (one[name] + two[name]) / 2, rtol=1e-12)
+        del made.loop.learner.executor.get_variables
+        del made.followers[1]._agent.executor.get_variables
+
+
+def test_metrics_are_means_over_ranks_so_nan_on_one_is_seen_by_the_first():
+    with ranks(2, agent=A2C) as made:
+        iterate = made.followers[1].rounds.iterate
+
+        def broken(stop: Any) -> Any:
+            found = iterate(stop)
+            found.train["train/loss"] = float("nan")
+            return found
+
+        made.followers[1].rounds.iterate = broken  # type: ignore[method-assign]
+        found = made.loop.iterate(lambda: False)
+        assert np.isnan(found.train["train/loss"])
+        assert np.isfinite(found.train["train/value_loss"])
+
+
+def test_a_divergence_beyond_the_target_on_one_rank_stops_both_or_none():
+    agent = {**PPO, "target_kl": 1e-4, "n_epochs": 10, "batch_size": 8}
+    with ranks(2, agent=agent, optimizer={"type": "adam", "learning_rate": 1e-2}) as made:
+        for _ in range(3):
+            found = made.loop.iterate(lambda: False)
+            assert 1 <= found.train["train/n_updates"] < 40
+        assert_equal_models(made)
+
+
+@pytest.mark.parametrize("at", [0, 5, 11])
+def test_a_stop_while_sampling_leaves_no_rank_alone(at):
+    with ranks(2, agent=A2C | {"n_steps": 16}) as made:
+        made.loop.iterate(lambda: False)
+        asked: list[int] = []
+
+        def stop() -> bool:
+            asked.append(1)
+            return len(asked) > at
+
+        updates = made.loop.clock
+        assert not made.loop.iterate(stop).is_complete
+        assert made.loop.clock == made.followers[1].rounds.clock == updates
+        # What was sampled is kept, and the rest comes with the next call.
+        assert made.loop.iterate(lambda: False).is_complete
+        assert made.loop.clock == updates.after(steps=2 * 4 * 16, updates=1)
+        assert_equal_models(made)
+
+
+def test_a_stop_between_updates_leaves_the_same_rest_on_all_ranks():
+    with ranks(2, optimizer={"type": "adam"}) as made:
+        while not made.loop.clock.updates:
+            made.loop.iterate(lambda: False)
+        made.loop.iterate(lambda: False)
+        before = made.loop.clock
+        # Not asked while sampling: 8 steps of 4 environments are a task.
+        loop, calls = made.loop, []
+        learn = loop.learner.learn
+
+        def counting(batch: Any, clock: Any) -> Any:
+            calls.append(clock)
+            return learn(batch, clock)
+
+        loop.learner.learn = counting
+        found = loop.iterate(lambda: len(calls) == 3)
+        assert not found.is_complete
+        assert loop.clock == made.followers[1].rounds.clock
+        assert loop.clock.updates - before.updates == 3
+        assert loop.iterate(lambda: False).is_complete
+        assert loop.clock == before.after(steps=64, updates=8)
+        assert_equal_models(made)
+
+
+def test_dqn_keeps_its_ratio_and_shares_its_memory():
+    with ranks(2, optimizer={"type": "adam"}) as made:
+        for _ in range(6):
+            made.loop.iterate(lambda: False)
+        # Each rank takes 32 steps and then makes 8 updates, as one process does.
+        assert made.loop.clock == Clock(6 * 64, 48, 2048)
+        assert {agent._root.memory.buffer_size for agent in made.agents()} == {150}
+        assert made.loop.trainer.stored == 6 * 64
+        assert_equal_models(made)
+
+
+def test_at_first_all_ranks_have_the_weights_of_the_first():
+    made = Ranks([factory(agent=A2C), factory(agent=A2C, seed=6)])
+    first = made.loop.learner.get_weights()
+    made.loop.start()
+    made.loop.iterate(lambda: False)  # it has started
+    assert_equal_models(made, ("weight",))
+    made.close()
+    assert any(value.any() for value in first.values())
+
+
+TENSORFLOW = """
+from tests.execution import test_ranks as tests
+tests.check_segments(tests.PPO, "tf")
+tests.check_segments(tests.A2C, "tf")
+tests.check_records("tf")
+tests.check_rounds("tf")
+"""
+
+
+@pytest.mark.timeout(180)
+def test_all_of_it_holds_on_tensorflow():
+    """In a process of its own: ranks that are threads share TensorFlow's, and wait in them."""
+    env = {**os.environ, "TF_NUM_INTEROP_THREADS": "8"}
+    command = [sys.executable, "-c", TENSORFLOW]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+# -- state ----------------------------------------------------------------------------------------
+MEMORIES: dict[str, Any] = {
+    "replay": ({}, {"type": "replay", "buffer_size": 300}),
+    "prioritized": ({"n_step": 3}, {"type": "prioritized_replay", "buffer_size": 300}),
+    "recurrent": ({"sequence_length": 4}, {"type": "replay", "buffer_size": 300}),
+}
+
+
+def contents(agents: list[Any]) -> dict[bytes, float]:
+    """All records, and how much each of them weighs."""
+    found = {}
+    for agent in agents:
+        for batch in agent.export():
+            rows = batch.records["states"], batch.records["rewards"]
+            for state, reward, priority in zip(*rows, batch.priorities, strict=True):
+                found[state.tobytes() + reward.tobytes()] = float(priority)
+    return found
+
+
+@pytest.mark.parametrize("kind", MEMORIES)
+def test_the_replay_data_of_all_ranks_moves_to_any_number_of_them_and_to_one_process(kind):
+    more, memory = MEMORIES[kind]
+    network = {"type": "lstm", "units": 8} if kind == "recurrent" else {"type": "mlp", "units": [8]}
+    given = {
+        "agent": settings()["agent"] | more,
+        "memory": memory,
+        "network": network,
+        "optimizer": {"type": "adam"},
+    }
+    with ranks(2, **given) as made:
+        for _ in range(4):
+            made.loop.iterate(lambda: False)
+        state = made.loop.get_state()
+        held, clock, model = contents(made.agents()), made.loop.clock, made.loop.learner.get_model()
+        assert "environments" not in state
+    assert len(held) > 20
+    assert (len(set(held.values())) > 20) == (kind == "prioritized")
+    batches = [Batch(**batch) for batch in state["memory"]["batches"]]
+
+    state["memory"] = SavedBatches(lambda: iter(batches))
+    alone = factory(**given).make("actor", "learner")
+    alone.set_state(state)
+    assert contents([alone]) == pytest.approx(held, rel=1e-4)
+    assert alone.stored == len(held) * (4 if kind == "recurrent" else 1)
+    for path, value in alone.get_model().items():
+        np.testing.assert_array_equal(model[path], value)
+    made = Ranks([factory(**given) for _ in range(3)])
+    made.loop.set_state(state)
+    again = [Batch(**batch) for batch in made.loop.trainer.records()["batches"]]
+    shares = [agent.stored for agent in made.agents()]
+    assert max(shares) - min(shares) <= 8
+    assert contents(made.agents()) == pytest.approx(held, rel=1e-4)
+    assert sum(batch.size for batch in again) == sum(shares) == alone.stored
+    while made.loop.clock.steps == clock.steps or made.loop.clock.updates == clock.updates:
+        made.loop.iterate(lambda: False)
+    assert made.loop.clock == made.followers[1].rounds.clock == made.followers[2].rounds.clock
+    assert_equal_models(made)
+    made.close()
+
+
+def test_a_resumed_run_plays_other_episodes_than_it_began_with():
+    with ranks(2, agent=A2C) as made:
+        made.loop.iterate(lambda: False)
+        state = made.loop.get_state()
+        pools = [made.loop.pool, made.followers[1].rounds.pool]
+        first = [pool.sampler.env._episodes.seed for pool in pools]
+        streams = made.followers[1]._agent.get_streams()
+        made.loop.set_state(state)
+        made.loop.iterate(lambda: False)
+        pools = [made.loop.pool, made.followers[1].rounds.pool]
+        assert not {*first} & {pool.sampler.env._episodes.seed for pool in pools}
+        now = made.followers[1]._agent.get_streams()
+        assert streams.keys() == now.keys()
+        assert all(streams[path] != now[path] for path in streams)
+        assert_equal_models(made)
+
+
+def test_ranks_compute_on_one_thread_each():
+    assert ConfiguredAgents(validate(settings()))._agent()  # the framework may have more
+    made = factory(agent=A2C)
+    seen: list[BuildOptions] = []
+    import rlg.api.agents.agent as module
+
+    build = module.Agent.build
+
+    def noting(self: Any, options: Any = None, roles: Any = ()) -> Any:
+        seen.append(options)
+        return build(self, options, roles)
+
+    module.Agent.build = noting  # type: ignore[method-assign]
+    try:
+        made.make_rank(1, 2, None)  # type: ignore[arg-type]
+    finally:
+        module.Agent.build = build  # type: ignore[method-assign]
+    assert seen[0].options["threads"] == 1
+    assert seen[0].options["role"] == ("rank/0", 1)
+
+
+def test_a_thread_that_fails_is_told():
+    with pytest.raises(ValueError, match="told"):
+        Thread(lambda: (_ for _ in ()).throw(ValueError("told"))).result()
