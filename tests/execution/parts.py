@@ -1,10 +1,20 @@
-"""Environments that number their transitions, and actors that say what they were asked."""
+"""Environments that number their transitions or break, actors that say what they were asked, and
+runs in processes of their own.
+"""
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+import psutil
+import yaml
 
 from rlg.envs.vector import Step, VectorEnv
 from rlg.execution.types import Action, Batch, Clock, LearnResult, Segment, Weights
@@ -125,3 +135,60 @@ class Counting:
 def numbers(segment: Segment) -> Any:
     """What the environments showed, without the last axis."""
     return segment.states[..., 0]
+
+
+BROKEN = """
+import os, sys, time
+import gymnasium
+from rlg.envs import register_env
+
+class Broken(gymnasium.Env):
+    observation_space = gymnasium.spaces.Box(-1, 1, (2,))
+    action_space = gymnasium.spaces.Discrete(2)
+    steps = 0
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return self.observation_space.sample() * 0, {}
+    def step(self, action):
+        Broken.steps += 1
+        if Broken.steps > LIMIT:
+            ACTION
+        return self.observation_space.sample() * 0, 1.0, self.steps % 5 == 0, False, {}
+
+register_env("NAME", Broken)
+"""
+
+
+def plugin(folder: Path, name: str, action: str, limit: int, monkeypatch: Any) -> dict[str, Any]:
+    """An environment that works for some steps in each process, and then does something else."""
+    text = BROKEN.replace("ACTION", action).replace("LIMIT", str(limit)).replace("NAME", name)
+    (folder / f"{name}_plugin.py").write_text(text)
+    monkeypatch.syspath_prepend(str(folder))
+    env = {"name": name, "num_envs": 2}
+    return {"env": env, "plugins": [f"{name}_plugin"]}
+
+
+RUN = (
+    "import sys, yaml; from rlg.api.run import train; "
+    "sys.exit(train(yaml.safe_load(open(sys.argv[1])), sys.argv[2]).exit_code)"
+)
+
+
+@contextmanager
+def child(
+    settings: dict[str, Any], folder: Path, patience: float = 60.0
+) -> Iterator[tuple[subprocess.Popen[bytes], list[psutil.Process]]]:
+    """A run in a process of its own that has saved itself once, and the processes it started."""
+    path = folder.with_suffix(".yaml")
+    path.write_text(yaml.safe_dump(settings))
+    command = [sys.executable, "-c", RUN, str(path), str(folder)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+        try:
+            deadline = time.monotonic() + patience
+            while not [*folder.glob("checkpoints/step-*")]:
+                assert process.poll() is None, process.stdout and process.stdout.read()[-2000:]
+                assert time.monotonic() < deadline, "no checkpoint yet"
+                time.sleep(0.1)
+            yield process, psutil.Process(process.pid).children(recursive=True)
+        finally:
+            process.kill()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -14,7 +13,6 @@ from typing import Any
 import numpy as np
 import psutil
 import pytest
-import yaml
 
 from rlg.api.agents.factory import ConfiguredAgents
 from rlg.api.config.validate import validate
@@ -28,6 +26,7 @@ from rlg.execution.types import Clock
 from rlg.tracking.checkpoints.store import CheckpointStore
 from rlg.tracking.metrics import read_metrics
 from tests.api.runs import config
+from tests.execution.parts import child, plugin
 
 # Processes start slowly on a machine that is busy with other things.
 pytestmark = pytest.mark.timeout(240)
@@ -341,37 +340,6 @@ def test_frames_of_several_workers_lie_in_rings_of_their_own(cluster):
         loop.close()
 
 
-BROKEN = """
-import os, time
-import gymnasium
-from rlg.envs import register_env
-
-class Broken(gymnasium.Env):
-    observation_space = gymnasium.spaces.Box(-1, 1, (2,))
-    action_space = gymnasium.spaces.Discrete(2)
-    steps = 0
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        return self.observation_space.sample() * 0, {}
-    def step(self, action):
-        Broken.steps += 1
-        if Broken.steps > LIMIT:
-            ACTION
-        return self.observation_space.sample() * 0, 1.0, self.steps % 5 == 0, False, {}
-
-register_env("NAME", Broken)
-"""
-
-
-def plugin(folder: Path, name: str, action: str, limit: int, monkeypatch: Any) -> dict[str, Any]:
-    """An environment that works for some steps in each process, and then does something else."""
-    text = BROKEN.replace("ACTION", action).replace("LIMIT", str(limit)).replace("NAME", name)
-    (folder / f"{name}_plugin.py").write_text(text)
-    monkeypatch.syspath_prepend(str(folder))
-    env = {"name": name, "num_envs": 2}
-    return {"env": env, "plugins": [f"{name}_plugin"]}
-
-
 def test_an_environment_that_fails_now_and_then_is_restarted(cluster, tmp_path, monkeypatch):
     broken = plugin(tmp_path, "fragile", "raise RuntimeError('lost')", 60, monkeypatch)
     loop = opened(settings({**RAY, "num_workers": 1, "num_shards": 1}, **broken))
@@ -446,27 +414,11 @@ def test_a_run_moves_between_engines_and_numbers_of_shards_with_its_memory(clust
 
 def test_ctrl_c_saves_a_run_and_leaves_no_process_behind(tmp_path):
     folder = tmp_path / "run"
-    path = tmp_path / "config.yaml"
-    path.write_text(yaml.safe_dump(settings(total_timesteps=10**7)))
-    code = (
-        "import sys, yaml; from rlg.api.run import train; "
-        "sys.exit(train(yaml.safe_load(open(sys.argv[1])), sys.argv[2]).exit_code)"
-    )
-    command = [sys.executable, "-c", code, str(path), str(folder)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as child:
-        metrics = folder / "metrics.jsonl"
-        deadline = time.monotonic() + PATIENCE
-        while not (metrics.exists() and metrics.read_text().count("\n") > 2):
-            assert child.poll() is None, child.stdout and child.stdout.read().decode()[-2000:]
-            if time.monotonic() > deadline:
-                child.terminate()
-                pytest.fail("no metrics yet")
-            time.sleep(0.1)
-        family = psutil.Process(child.pid).children(recursive=True)
+    with child(settings(total_timesteps=10**7), folder, PATIENCE) as (process, family):
         assert len(family) > 4
-        child.send_signal(signal.SIGINT)
-        output = child.communicate(timeout=PATIENCE)[0].decode()
-    assert child.returncode == 130, output
+        process.send_signal(signal.SIGINT)
+        output = process.communicate(timeout=PATIENCE)[0].decode()
+    assert process.returncode == 130, output
     _, alive = psutil.wait_procs(family, timeout=60)
     assert not alive
     assert CheckpointStore(folder / "checkpoints").latest() is not None

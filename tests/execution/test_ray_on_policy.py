@@ -25,6 +25,7 @@ from rlg.execution.types import Clock
 from rlg.tracking.checkpoints.store import CheckpointStore
 from rlg.tracking.metrics import read_metrics
 from tests.api.runs import config
+from tests.execution.parts import plugin
 
 RAY = {"type": "ray", "num_workers": 2, "evaluator": False}
 PPO = {
@@ -198,38 +199,13 @@ def test_a_worker_that_is_killed_repeats_its_task_and_the_round_is_complete(loop
     assert loop.pool.workers()["worker 1"]["restarts"] == 1
 
 
-HANGING = """
-import time
-import gymnasium
-from rlg.envs import register_env
-
-class Hanging(gymnasium.Env):
-    observation_space = gymnasium.spaces.Box(-1, 1, (2,))
-    action_space = gymnasium.spaces.Discrete(2)
-    steps = 0
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        return self.observation_space.sample() * 0, {}
-    def step(self, action):
-        Hanging.steps += 1
-        if Hanging.steps > LIMIT:
-            ACTION
-        return self.observation_space.sample() * 0, 1.0, self.steps % 5 == 0, False, {}
-
-register_env("NAME", Hanging)
-"""
-
-
 @pytest.mark.parametrize("action", ["time.sleep(3600)", "raise RuntimeError('lost')"])
 def test_a_worker_that_hangs_or_fails_is_restarted_and_the_round_is_complete(
     cluster, tmp_path, monkeypatch, action
 ):
-    name = f"hanging_{len(action)}"
-    text = HANGING.replace("ACTION", action).replace("LIMIT", "40").replace("NAME", name)
-    (tmp_path / f"{name}_plugin.py").write_text(text)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    env = {"env": {"name": name, "num_envs": 1}, "plugins": [f"{name}_plugin"]}
-    loop = opened(settings(executor={**RAY, "num_workers": 1, "timeout": 2.0}, **env))
+    broken = plugin(tmp_path, f"hanging_{len(action)}", action, 40, monkeypatch)
+    broken["env"]["num_envs"] = 1
+    loop = opened(settings(executor={**RAY, "num_workers": 1, "timeout": 2.0}, **broken))
     try:
         for _ in range(3):  # The third task is cut at step 40.
             assert loop.iterate(never).is_complete

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from rlg.errors import ExecutionError
 
+MEETING = 60.0  # seconds for ranks to find each other, at least: they start with equal steps
+
 
 class RankLostError(ExecutionError):
     """Another rank is gone, or did not come within the time-out."""
@@ -52,9 +54,10 @@ class GlooCollective:
         self.size = size
         self._torch, self._ops = torch, distributed.ReduceOp
         self._options = distributed.AllreduceOptions
+        self._timeout = timedelta(seconds=timeout)
         try:
             self._group: Any = distributed.ProcessGroupGloo(
-                store, rank, size, timedelta(seconds=timeout)
+                store, rank, size, timedelta(seconds=max(timeout, MEETING))
             )
         except RuntimeError as error:
             raise RankLostError(_reason(error)) from error
@@ -68,7 +71,7 @@ class GlooCollective:
 
     def _reduce(self, buffer: NDArray[Any], how: Any) -> None:
         options = self._options()
-        options.reduceOp = how
+        options.reduceOp, options.timeout = how, self._timeout
         try:
             self._group.allreduce([self._torch.from_numpy(buffer)], options).wait()
         except RuntimeError as error:

@@ -64,7 +64,9 @@ def main() -> None:
 def _follow(leader: Leader) -> None:
     sys.path += [path for path in leader._connection.recv() if path not in sys.path]
     setup: Setup = pickle.loads(leader._connection.recv_bytes())
-    # Loaded before ranks meet: only then does the time-out count.
+    # Loaded before ranks meet: from then on they wait for each other.
+    import torch  # noqa: F401
+
     from rlg.execution.engines.ranks.engine import make_collective
     from rlg.execution.engines.ranks.lead import Follower
 

@@ -1,0 +1,88 @@
+"""Ranks as processes: what one of them does wrong ends the run, with one line that says it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import psutil
+import pytest
+
+from rlg.api.config.validate import validate
+from rlg.api.phases import exit_code_of
+from rlg.api.run import resume, train
+from rlg.errors import ExecutionError, RLGError, SpecError
+from rlg.execution.engines.settings import num_ranks
+from rlg.tracking.checkpoints.store import CheckpointStore
+from rlg.tracking.folder import RunFolder
+from tests.api.runs import config
+from tests.execution.parts import plugin
+
+pytestmark = pytest.mark.timeout(240)
+DDP: dict[str, Any] = {"type": "ddp", "num_ranks": 2, "timeout": 60.0}
+# Rank 0 has environments that work.
+ELSEWHERE = "if 'follower' in sys.argv[0]: "
+NAN = "return self.observation_space.sample() * 0, float('nan'), False, False, {}"
+
+
+def settings(broken: dict[str, Any], **executor: Any) -> dict[str, Any]:
+    found = config() | broken | {"executor": {**DDP, **executor}, "total_timesteps": 10_000}
+    found |= {"agent": {"type": "a2c", "n_steps": 4}, "evaluation": {"interval": 0}}
+    found |= {"checkpoint": {"interval": 64}, "logger": {"interval": 64, "tensorboard": False}}
+    del found["memory"]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("action", "expected"),
+    [
+        ("raise RuntimeError('no screen')", r"rank 1 failed: .*no screen"),
+        ("time.sleep(3600)", r"rank 1 did not answer for 2 s. Raise executor.timeout"),
+        ("os._exit(7)", r"rank 1 died \(exit code 7\)"),
+        (NAN, r"train/policy_loss is nan at step 96\."),
+    ],
+    ids=["error", "hang", "exit", "nan"],
+)
+def test_a_rank_that_goes_wrong_ends_the_run_which_can_be_resumed(
+    action, expected, tmp_path, monkeypatch
+):
+    name = f"broken_{len(action)}"
+    broken = plugin(tmp_path, name, ELSEWHERE + action, 40, monkeypatch)
+    seconds = 2.0 if "sleep" in action else 60.0
+    children = {process.pid for process in psutil.Process().children()}
+    with pytest.raises(ExecutionError, match=expected) as found:
+        train(settings(broken, timeout=seconds), tmp_path / "run")
+    assert exit_code_of(found.value) == 1
+    assert "\n" not in str(found.value)
+    assert {process.pid for process in psutil.Process().children()} == children
+    status = RunFolder(tmp_path / "run").status
+    assert (status.state, status.exit_code) == ("failed", 1)
+    step = CheckpointStore(tmp_path / "run" / "checkpoints", read_only=True).latest()
+    assert step is not None
+    assert step >= 64
+    changes = {"executor": {"type": "local"}, "total_timesteps": step + 32}
+    assert resume(tmp_path / "run", changes=changes, trust_plugins=True).steps == step + 32
+
+
+def test_a_rank_that_can_not_be_built_is_a_mistake_in_the_configuration(tmp_path, monkeypatch):
+    broken = plugin(tmp_path, "unbuilt", "pass", 10**9, monkeypatch)
+    path = tmp_path / "unbuilt_plugin.py"
+    path.write_text("import sys\nif 'follower' in sys.argv[0]: 1 / 0\n" + path.read_text())
+    with pytest.raises(RLGError, match=r"rank 1 failed: .*division by zero") as found:
+        train(settings(broken), tmp_path / "run")
+    assert exit_code_of(found.value) == 2
+    assert not psutil.Process().children()
+
+
+def test_the_number_of_ranks_is_that_of_cores_unless_it_is_given():
+    checked = validate(settings({}, num_ranks=None))
+    assert checked["executor"]["num_ranks"] is None
+    assert num_ranks(checked["executor"]) == len(psutil.Process().cpu_affinity() or [])
+    assert num_ranks({"type": "ddp", "num_ranks": 5}) == 5
+    assert num_ranks({"type": "local"}) == 1
+    with pytest.raises(SpecError, match=r"executor.num_ranks.*at least 1, got 0"):
+        validate(settings({}, num_ranks=0))
+
+
+def test_an_agent_without_a_synchronous_loop_is_refused():
+    with pytest.raises(SpecError, match=r"executor: ddp offers the loops replay, batches"):
+        validate(settings({}) | {"agent": {"type": "a3c", "n_steps": 5}})
