@@ -27,7 +27,7 @@ SINGLE  := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 \
 	TF_NUM_INTRAOP_THREADS=1 TF_NUM_INTEROP_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check format format-check lint type imports sizes tests test-all \
+.PHONY: help install install-horovod demo test check format format-check lint type imports sizes tests test-all \
 	bench bench-peers clean
 
 help: ## Show the verbs
@@ -79,6 +79,9 @@ test-all: $(STAMP) ## Run every test, slow ones too, and record the counts in do
 	@rm -f $(JUNIT)
 	@$(SINGLE) $(BIN)/python -m pytest $(WORKERS) -m "" --junitxml=$(JUNIT) $(PYTEST_ARGS); status=$$?; \
 	$(BIN)/python scripts/record_results.py $(JUNIT) && exit $$status
+
+install-horovod: $(STAMP) ## Build Horovod for this environment's torch and TensorFlow: executor=horovod
+	@scripts/install_horovod.sh $(BIN)/python
 
 bench: $(STAMP) ## Measure what rlg costs beside named opponents: BENCH_ARGS="bench=all --full"
 	@$(BIN)/rlg bench $(BENCH_ARGS)

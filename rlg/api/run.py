@@ -14,6 +14,7 @@ from typing import Any
 
 import yaml
 
+from rlg.api.agents.factory import ConfiguredAgents
 from rlg.api.config.validate import validate
 from rlg.api.expectation import Budget, Expectation, Verdict
 from rlg.api.folders import run_config
@@ -30,6 +31,7 @@ from rlg.api.phases import (
 from rlg.api.session import Session
 from rlg.display.readable import short
 from rlg.errors import CheckpointError, ExecutionError, RLGError, SpecError
+from rlg.execution.engines.settings import is_follower
 from rlg.execution.evaluation import Evaluation
 from rlg.spelling import flat
 from rlg.tracking.checkpoints.store import BrokenCheckpointError, CheckpointStore
@@ -104,6 +106,7 @@ def train(
     with phase("preparing"):
         checked = validate(config)
         expectation = Expectation.of(checked) if as_test else None
+    _follow_others(checked)
     # Noted, so that a resume with a larger budget doesn't stretch schedules that have run out.
     checked["schedule_timesteps"] = checked["schedule_timesteps"] or checked["total_timesteps"]
     text = yaml.safe_dump(checked, sort_keys=False)
@@ -138,6 +141,7 @@ def resume(
         before.setdefault("schedule_timesteps", before.get("total_timesteps"))
         config = validate({**before, **(changes or {})})
         expectation = Expectation.of(config) if as_test else None
+    _follow_others(config)
     newest = CheckpointStore(RunFolder(path).checkpoints, read_only=True).latest()
     step = checkpoint if checkpoint is not None else newest
     is_done = RunFolder(path).status.state == "done"
@@ -156,6 +160,17 @@ def resume(
             budget = Budget(expectation, lambda: session.steps, interruption)
             session.run(budget)
             return _outcome(session, budget, resumed_at, skipped)
+
+
+def _follow_others(config: Mapping[str, Any]) -> None:
+    """A process that `horovodrun` started beside the one that runs: it follows, and that is all."""
+    if not is_follower(config["executor"]):
+        return
+    from rlg.execution.engines.ranks.horovod import follow_horovodrun
+
+    with phase("running"):
+        follow_horovodrun(ConfiguredAgents(config), int(config["total_timesteps"]))
+    raise SystemExit(0)
 
 
 @contextmanager

@@ -304,6 +304,10 @@ class AgentFactory(Protocol):
     cadence: Cadence
 
     @property
+    def backend(self) -> str:
+        """That of the run, by name."""
+
+    @property
     def num_envs(self) -> int:
         """Environments of one sampler."""
 

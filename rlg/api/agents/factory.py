@@ -188,14 +188,18 @@ class ConfiguredAgents:
         return make_env(**self.config["env"], seed=seed)
 
     @property
+    def backend(self) -> str:
+        """That of the run, by name."""
+        return str(self.config["backend"]["type"])
+
+    @property
     def num_envs(self) -> int:
         """Environments of one sampler."""
         return int(self.config["env"]["num_envs"])
 
     def actor_backend(self, wanted: str | None) -> str:
         """The backend of actors in other processes: NumPy, where the policy has no convolutions."""
-        own = str(self.config["backend"]["type"])
-        return wanted or (own if self._agent().has_convolutions else "numpy")
+        return wanted or (self.backend if self._agent().has_convolutions else "numpy")
 
     def memory_nbytes(self) -> int:
         """What the replay data of all shards together takes."""

@@ -41,6 +41,9 @@ ENGINES = {
     "ddp": EngineEntry(
         "rlg.execution.engines.ranks.engine:open_ddp", ("replay", "batches"), RankSettings
     ),
+    "horovod": EngineEntry(
+        "rlg.execution.engines.ranks.horovod:open_horovod", ("replay", "batches"), RankSettings
+    ),
 }
 
 

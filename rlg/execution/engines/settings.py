@@ -51,10 +51,27 @@ class RankSettings:
     timeout: PositiveFloat = 60.0
 
 
+# In the environment of ranks that the engine `horovod` has started itself.
+STARTED_HERE = "RLG_HOROVOD"
+
+
+def is_under_horovodrun() -> bool:
+    """Whether this process is one of those that `horovodrun` started."""
+    return "HOROVOD_RANK" in os.environ and STARTED_HERE not in os.environ
+
+
+def is_follower(settings: Mapping[str, Any]) -> bool:
+    """Whether `horovodrun` started this process to follow another one, which has the run folder."""
+    is_rank = settings["type"] == "horovod" and is_under_horovodrun()
+    return is_rank and os.environ["HOROVOD_RANK"] != "0"
+
+
 def num_ranks(settings: Mapping[str, Any]) -> int:
     """Processes that learn together: as configured, or one per core."""
     if "num_ranks" not in settings:
         return 1
+    if settings["type"] == "horovod" and is_under_horovodrun():
+        return int(os.environ["HOROVOD_SIZE"])
     return settings["num_ranks"] or len(os.sched_getaffinity(0))
 
 

@@ -95,5 +95,5 @@ class Crew:
         return [bool(value) for value in buffer]
 
     def close(self) -> None:
-        self.collective.close()
         self.channel.close()
+        self.collective.close()

@@ -22,7 +22,7 @@ def open_ddp(factory: AgentFactory, settings: Mapping[str, Any], horizon: int) -
     if num_ranks(settings) == 1:
         return open_local(factory, {}, horizon)
     loop = launched(factory, settings, horizon, Folder(), "rlg.execution.engines.ranks.engine:gloo")
-    loop.description = f"{_described(loop, factory)}, gradients averaged by gloo"
+    loop.description = f"{described(loop, factory)}, gradients averaged by gloo"
     return loop
 
 
@@ -69,5 +69,6 @@ def gloo(path: str, rank: int, size: int, timeout: float) -> GlooCollective:
     return GlooCollective(FileStore(path, size), rank, size, timeout)
 
 
-def _described(loop: LeadingLoop, factory: AgentFactory) -> str:
+def described(loop: LeadingLoop, factory: AgentFactory) -> str:
+    """What runs where, for the user."""
     return f"{loop.crew.size} ranks x {factory.num_envs} environments with one thread each"

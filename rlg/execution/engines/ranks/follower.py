@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from contextlib import suppress
+from importlib import import_module
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -65,8 +66,7 @@ def _follow(leader: Leader) -> None:
     sys.path += [path for path in leader._connection.recv() if path not in sys.path]
     setup: Setup = pickle.loads(leader._connection.recv_bytes())
     # Loaded before ranks meet: from then on they wait for each other.
-    import torch  # noqa: F401
-
+    import_module("tensorflow" if setup.collective.endswith("by_tf") else "torch")
     from rlg.execution.engines.ranks.engine import make_collective
     from rlg.execution.engines.ranks.lead import Follower
 
