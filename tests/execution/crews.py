@@ -122,11 +122,13 @@ class Ranks:
         def follow(rank: int) -> None:
             crew = Crew(GlooCollective(store, rank, size, TIMEOUT), Place(self.queues, rank))
             self.followers[rank] = Follower(factories[rank], crew, horizon)
+            crew.channel.report("built")
             self.followers[rank].follow()
 
         self.threads = [Thread(lambda rank=rank: follow(rank)) for rank in range(1, size)]
         crew = Crew(GlooCollective(store, 0, size, TIMEOUT), self.queues)
         self.loop: Any = LeadingLoop(open_rank(factories[0], crew, horizon), crew, factories[0])
+        self.queues.reports()
 
     def agents(self) -> list[Any]:
         return [
