@@ -103,9 +103,7 @@ def section_class(name: str, given: Any) -> type:
     if name != "executor":
         return SECTIONS[name]
     engine = given.get("type", "local") if isinstance(given, Mapping) else "local"
-    if not isinstance(engine, str):
-        return LocalSettings  # which says what is wrong
-    if engine not in ENGINES:
+    if not isinstance(engine, str) or engine not in ENGINES:
         raise SpecError(f"executor.type: {unknown('engine', engine, ENGINES)}")
     return ENGINES[engine].settings
 
