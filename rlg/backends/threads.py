@@ -12,6 +12,9 @@ THREADS = (
     "TF_NUM_INTRAOP_THREADS",
     "TF_NUM_INTEROP_THREADS",
 )
+# The environment of a process that keeps to one thread: torch and TensorFlow that share cores slow
+# each other down.
+ONE_THREAD = dict.fromkeys(THREADS, "1")
 
 
 def share_threads(jobs: int) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from rlg.bench.pictures import COLOURS
 from rlg.bench.times import REST, Times
 
-COLOURS = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9")
 LEAST = 0.002  # share of what is drawn
 LABELLED = 0.03
 

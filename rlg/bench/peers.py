@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from rlg.backends.threads import THREADS
+from rlg.backends.threads import ONE_THREAD
 from rlg.bench.measuring import Absent, Cost
 
 ENVIRONMENT = ".venv-peers"
@@ -68,7 +68,7 @@ class Opponent:
             self._start([*command, name, json.dumps(dict(settings))], limits[0])
 
     def _start(self, command: Sequence[str], limit: float) -> None:
-        environment = {**os.environ, **dict.fromkeys(THREADS, "1")}
+        environment = {**os.environ, **ONE_THREAD}
         environment.pop("PYTHONPATH", None)
         try:
             self._process = subprocess.Popen(

@@ -221,7 +221,7 @@ def _put_clocks(loop: Any, watch: Watch) -> None:
 
 
 def _fill(times: Times, inner: Times) -> None:
-    """Gives stages the shares that their components have elsewhere."""
+    """Takes the shares of components inside of stages from another pass."""
     for name, stage in times.parts.items():
         other = inner.parts.get(name)
         if other is not None and other.seconds > 0:

@@ -83,12 +83,12 @@ class IMPALAAgent(ActorCriticAgent):
     def make_root(self) -> Component:
         names = ("gamma", "ent_coef", "vf_coef", "reward_clip", "rho_bar", "c_bar", "pg_rho_bar")
         words = {name: getattr(self, name) for name in (*names, "clip_range")}
+        cls: type[IMPALA] = IMPALA
+        if self.is_recurrent:
+            cls, words["previous_inputs"] = RecurrentIMPALA, self.previous_inputs
         inputs = (self.policy_spec(), self.action_space, self.optimizer)
-        if not self.is_recurrent:
-            root: Component = IMPALA(*inputs, **words).configure(scope="agent")
-            return root
-        root = RecurrentIMPALA(*inputs, **words, previous_inputs=self.previous_inputs)
-        return root.configure(scope="agent")  # type: ignore[no-any-return]
+        root: Component = cls(*inputs, **words).configure(scope="agent")
+        return root
 
     def policy_spec(self) -> dict[str, Any]:
         found = super().policy_spec()
@@ -102,7 +102,8 @@ class IMPALAAgent(ActorCriticAgent):
             )
         features = spec.get("network")
         networks = {"states": "vectors" if features is None else features, "previous": "vectors"}
-        return {**found, "network": {**spec, "network": _side_by_side(networks)}}
+        joined = {"type": "multi_input", "networks": networks}
+        return {**found, "network": {**spec, "network": joined}}
 
     # -- spaces -----------------------------------------------------------------------------------
     @property
@@ -148,7 +149,3 @@ class IMPALAAgent(ActorCriticAgent):
             values = self.executor.execute("value", *inputs)
             bootstrap[tuple(index[cut] for index in segment.ends)] = values
         return bootstrap
-
-
-def _side_by_side(networks: Mapping[str, Any]) -> dict[str, Any]:
-    return {"type": "multi_input", "networks": dict(networks)}

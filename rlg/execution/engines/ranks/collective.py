@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 from datetime import timedelta
 from typing import Any, Protocol
@@ -90,8 +91,6 @@ class GlooCollective:
 
 def shared(collective: Collective, value: Any, source: int) -> Any:
     """One rank's value, everywhere, through reductions: its length, and then its bytes."""
-    import pickle
-
     data = pickle.dumps(value) if collective.rank == source else b""
     length = np.array([len(data)], np.int64)
     collective.most(length)

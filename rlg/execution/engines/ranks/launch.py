@@ -18,8 +18,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from rlg.backends.threads import ONE_THREAD
 from rlg.errors import ExecutionError
-from rlg.execution.engines.single_thread import ONE_THREAD
 from rlg.execution.roles import AgentFactory
 
 STARTING = 300.0  # seconds until a rank has loaded its framework and built its agent, at most

@@ -9,8 +9,8 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
+from rlg.backends.threads import ONE_THREAD
 from rlg.errors import ExecutionError, SpecError
-from rlg.execution.engines.single_thread import ONE_THREAD
 
 # Nothing is reported to anybody, and nothing is printed that the run does not print itself.
 QUIET = {

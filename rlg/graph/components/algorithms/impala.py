@@ -146,36 +146,8 @@ class RecurrentIMPALA(RecurrentRoot, IMPALA):
     the environments writes the rewards of a step into it.
     """
 
-    def __init__(
-        self,
-        policy: Any,
-        action_space: Any,
-        optimizer: Any = None,
-        gamma: float = 0.99,
-        ent_coef: float = 0.01,
-        vf_coef: float = 0.5,
-        max_grad_norm: float | None = 1.25,
-        reward_clip: float | None = 1.0,
-        rho_bar: float = 1.0,
-        c_bar: float = 1.0,
-        pg_rho_bar: float = 1.0,
-        clip_range: float | None = None,
-        previous_inputs: bool = True,
-    ) -> None:
-        super().__init__(
-            policy,
-            action_space,
-            optimizer,
-            gamma,
-            ent_coef,
-            vf_coef,
-            max_grad_norm,
-            reward_clip,
-            rho_bar,
-            c_bar,
-            pg_rho_bar,
-            clip_range,
-        )
+    def __init__(self, *args: Any, previous_inputs: bool = True, **options: Any) -> None:
+        super().__init__(*args, **options)
         self.previous_inputs = previous_inputs
 
     @property
