@@ -50,8 +50,8 @@ class DuelingQ:
         conv = [tensor for kernel, bias, _ in self.convolutions for tensor in (kernel, bias)]
         return [*conv, *(tensor for pair in pairs for tensor in pair)]
 
-    def q_values(self, x: Tensor) -> Tensor:
-        """[B, A]."""
+    def heads(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """[B, A] and [B, 1]."""
         if self.frames:
             x = x.permute(0, 3, 1, 2).to(torch.float32) / 255.0
             for kernel, bias, stride in self.convolutions:
@@ -60,7 +60,11 @@ class DuelingQ:
         for weight, bias in self.hidden:
             x = torch.relu(torch.addmm(bias, x, weight))
         value = torch.addmm(self.value[1], x, self.value[0])
-        advantage = torch.addmm(self.advantage[1], x, self.advantage[0])
+        return torch.addmm(self.advantage[1], x, self.advantage[0]), value
+
+    def q_values(self, x: Tensor) -> Tensor:
+        """[B, A]."""
+        advantage, value = self.heads(x)
         return value + advantage - advantage.mean(-1, keepdim=True)
 
     def act(self, states: Array) -> Array:

@@ -7,7 +7,7 @@ import pytest
 from rlg.bench.measuring import Cost
 from rlg.bench.results import Row
 from rlg.bench.running import Settings
-from rlg.bench.suites import apex, pong, train, worker
+from rlg.bench.suites import apex, impala, pong, train, worker
 
 
 def test_a_workers_task_and_its_ceiling_run():
@@ -54,6 +54,45 @@ def test_the_quick_form_says_that_ray_is_left_out():
     (row,) = apex.on_ray(Settings())
     assert row.missing == "left out: --full measures it"
     assert row.settings["replay_ratio"] == 512 / 400
+
+
+def test_the_targets_of_impala_by_hand_are_those_of_v_trace():
+    import torch
+
+    from rlg.bench.handwritten_impala import vtrace
+
+    columns = ([1.0, 2.0], [1.0, 2.0, 4.0], [1.0, 0.5], [0.5, 0.5])
+    found = vtrace(*(torch.tensor(column)[:, None] for column in columns))
+    # deltas: 1 + 0.5 * 2 - 1 = 1, and 0.5 * (2 + 0.5 * 4 - 2) = 1
+    assert found[:, 0].tolist() == [1 + (1 + 0.5 * 1 * 1), 2 + 1]
+
+
+def test_impala_by_hand_makes_an_update_of_each_batch(monkeypatch):
+    from rlg.bench.handwritten_impala import IMPALA
+
+    sizes = []
+    update = IMPALA.update
+
+    def noted(self, rollouts):
+        sizes.append(sum(rollout.actions.size for rollout in rollouts))
+        return update(self, rollouts)
+
+    monkeypatch.setattr(IMPALA, "update", noted)
+    monkeypatch.setattr(impala, "N_STEPS", 5)
+    monkeypatch.setattr(impala, "BATCH", 80)
+    impala.bare(160)()
+    assert sizes == [80, 80]
+
+
+def test_impala_is_measured_beside_its_ceiling(monkeypatch):
+    monkeypatch.setattr(impala, "BATCH", 160)
+    monkeypatch.setattr(impala, "BLOCK", 160)
+    row, ray = impala.measure(Settings(pairs=1, backends=("torch",)))
+    assert row.key == ("local engine", "rlg torch", "raw environment + IMPALA by hand")
+    assert row.is_ceiling
+    assert row.clock == "cpu"
+    assert (len(row.costs), len(row.others)) == (1, 1)
+    assert ray.missing == "left out: --full measures it"
 
 
 def test_the_model_is_bound_by_the_slowest_part():

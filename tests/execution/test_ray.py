@@ -255,6 +255,11 @@ def test_an_evaluation_in_another_process_is_that_of_the_weights_it_was_given(lo
     theirs = loop.evaluator.poll(PATIENCE)
     assert theirs.returns == mine.returns
     assert not loop.evaluator.is_busy
+    # Of other weights the returns may be equal by chance.
+    held = on_actor(loop, loop.evaluator.actor, lambda self: self.agent.weights(0).arrays)
+    assert held.keys() == weights.arrays.keys()
+    for path, value in weights.arrays.items():
+        np.testing.assert_array_equal(held[path], value, err_msg=path)
     loop.evaluator.start(weights, env, 3, 9, 5)
     assert loop.evaluator.poll(PATIENCE).lengths == (5, 5, 5)
 
@@ -345,8 +350,13 @@ def test_an_environment_that_fails_now_and_then_is_restarted(cluster, tmp_path, 
     loop = opened(settings({**RAY, "num_workers": 1, "num_shards": 1}, **broken))
     try:
         until(loop, lambda: loop.pool.restarts >= 4 and loop.clock.updates >= 10)
+        actors = [*loop.trainer.shards, loop.evaluator.actor]
+        processes = [psutil.Process(pid_of(loop, actor)) for actor in actors]
     finally:
         loop.close()
+    # The cluster goes on, but nobody of this run does.
+    _, alive = psutil.wait_procs(processes, timeout=PATIENCE)
+    assert not alive
 
 
 def test_an_environment_that_always_fails_ends_the_run_by_its_own_message(

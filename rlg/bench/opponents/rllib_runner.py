@@ -27,17 +27,17 @@ def make(num_envs: int, steps: int) -> Callable[[], dict[str, Any]]:
     return run
 
 
-def pong_config() -> Any:
-    """DQN on Pong with the Nature CNN, dueling and double, prioritized replay."""
+def pong_config(algorithm: Any = None) -> Any:
+    """An algorithm, DQN if none is given, on Pong with the Nature CNN."""
     import ale_py
     import gymnasium
 
     gymnasium.register_envs(ale_py)
     import_module("ray.tune.registry").register_env("rlg-pong", _pong)
     model = import_module("ray.rllib.core.rl_module.default_model_config").DefaultModelConfig
-    dqn = import_module("ray.rllib.algorithms.dqn").DQNConfig()
+    config = algorithm or import_module("ray.rllib.algorithms.dqn").DQNConfig()
     return (
-        dqn.environment("rlg-pong")
+        config.environment("rlg-pong")
         .framework("torch")
         .rl_module(
             model_config=model(
