@@ -28,7 +28,7 @@ SINGLE  := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 \
 
 .DEFAULT_GOAL := help
 .PHONY: help install install-horovod demo test check format format-check lint type imports sizes tests test-all \
-	bench bench-peers clean
+	test-horovod bench bench-peers clean
 
 help: ## Show the verbs
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -82,6 +82,9 @@ test-all: $(STAMP) ## Run every test, slow ones too, and record the counts in do
 
 install-horovod: $(STAMP) ## Build Horovod for this environment's torch and TensorFlow: executor=horovod
 	@scripts/install_horovod.sh $(BIN)/python
+
+test-horovod: install-horovod ## Build Horovod, then run the tests that need it
+	@$(SINGLE) $(BIN)/python -m pytest -m horovod tests/execution $(PYTEST_ARGS)
 
 bench: $(STAMP) ## Measure what rlg costs beside named opponents: BENCH_ARGS="bench=all --full"
 	@$(BIN)/rlg bench $(BENCH_ARGS)

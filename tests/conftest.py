@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from importlib.util import find_spec
 
 # Shells let what they start in the background ignore Ctrl-C, and so would the commands that tests
 # start and interrupt.
@@ -30,3 +31,13 @@ BACKENDS = ("numpy", "torch", "tf", "tf-graph")
 def backend(request: pytest.FixtureRequest) -> str:
     """Every backend and mode in turn."""
     return str(request.param)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """`make test-all` counts what needs Horovod as skipped where it was not built;
+    `make test-horovod` builds it first.
+    """
+    if find_spec("horovod") is None:
+        for item in items:
+            if item.get_closest_marker("horovod"):
+                item.add_marker(pytest.mark.skip(reason="needs Horovod: make test-horovod"))

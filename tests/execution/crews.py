@@ -140,3 +140,70 @@ class Ranks:
         self.loop.close()
         for thread in self.threads:
             thread.result()
+
+
+class HorovodInternalError(RuntimeError):
+    """Horovod's own error, which is known by its name."""
+
+
+class Server:
+    """What the ranks of a pretended Horovod have in common."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.changed = threading.Condition()
+        self.given: dict[Any, dict[int, Any]] = {}
+        self.is_down = False
+
+
+class Horovod:
+    """One rank of a pretended Horovod, a thread. As in the real one, what ranks do at once comes
+    together if it has the same name; an object without a name gets that of its type.
+    """
+
+    __name__ = "horovod.torch"
+    Sum, Max = "sum", "max"
+
+    def __init__(self, server: Server, rank: int, timeout: float = TIMEOUT) -> None:
+        self._server, self._rank, self._timeout = server, rank, timeout
+        self._counts: dict[str, int] = {}
+
+    def init(self) -> None: ...
+
+    def rank(self) -> int:
+        return self._rank
+
+    def size(self) -> int:
+        return self._server.size
+
+    def _exchange(self, name: str, value: Any) -> list[Any]:
+        server, number = self._server, self._counts.get(name, 0)
+        self._counts[name] = number + 1
+        with server.changed:
+            given = server.given.setdefault((name, number), {})
+            given[self._rank] = value
+            server.changed.notify_all()
+            done = server.changed.wait_for(
+                lambda: len(given) == server.size or server.is_down, self._timeout
+            )
+        if len(given) == server.size:
+            return [given[rank] for rank in range(server.size)]
+        raise HorovodInternalError("shut down" if done else f"a rank is stalled in {name}")
+
+    def allreduce_(self, tensor: Any, op: str, name: str) -> None:
+        import torch
+
+        values = torch.stack(self._exchange(f"{op}.{name}", tensor.clone()))
+        tensor.copy_(values.sum(0) if op == self.Sum else values.amax(0))
+
+    def broadcast_object(self, value: Any, root_rank: int, name: str | None = None) -> Any:
+        name = name or type(value).__name__
+        return self._exchange(f"broadcast.{name}", value)[root_rank]
+
+    def allgather_object(self, value: Any, name: str | None = None) -> list[Any]:
+        return self._exchange(f"gather.{name or type(value).__name__}", value)
+
+    def shutdown(self) -> None:
+        with self._server.changed:
+            self._server.is_down = True
+            self._server.changed.notify_all()

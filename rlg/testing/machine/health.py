@@ -27,10 +27,7 @@ LIMIT = 90.0  # seconds for one probe
 
 # What each probe is for, whether a plain install must have it, and what to do without it.
 _REINSTALL = "pip install --force-reinstall {}"
-_HOROVOD = (
-    "HOROVOD_WITH_PYTORCH=1 HOROVOD_WITH_TENSORFLOW=1 pip install --no-build-isolation horovod "
-    "(it is compiled: needs CMake and a C++ compiler)"
-)
+_HOROVOD = "make install-horovod (it is compiled: needs CMake and a C++ compiler)"
 PROBED: dict[str, tuple[str, bool, str]] = {
     "components": ("rlg", True, _REINSTALL.format(DISTRIBUTION)),
     "numba": ("numba", True, _REINSTALL.format("numba")),

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import pickle
 import re
 from datetime import timedelta
 from typing import Any, Protocol
 
-import numpy as np
 from numpy.typing import NDArray
 
 from rlg.errors import ExecutionError
@@ -33,12 +31,6 @@ class Collective(Protocol):
 
     def most(self, buffer: NDArray[Any]) -> None:
         """Overwrites a flat array by its largest values over all ranks."""
-
-    def broadcast(self, value: Any) -> Any:
-        """Rank 0's value, everywhere; anything that can be pickled."""
-
-    def gather(self, value: Any) -> list[Any]:
-        """The values of all ranks, on rank 0; elsewhere nothing."""
 
     def close(self) -> None: ...
 
@@ -78,26 +70,8 @@ class GlooCollective:
         except RuntimeError as error:
             raise RankLostError(_reason(error)) from error
 
-    def broadcast(self, value: Any) -> Any:
-        return shared(self, value, 0)
-
-    def gather(self, value: Any) -> list[Any]:
-        found = [shared(self, value, rank) for rank in range(self.size)]
-        return found if self.rank == 0 else []
-
     def close(self) -> None:
         self._group = None
-
-
-def shared(collective: Collective, value: Any, source: int) -> Any:
-    """One rank's value, everywhere, through reductions: its length, and then its bytes."""
-    data = pickle.dumps(value) if collective.rank == source else b""
-    length = np.array([len(data)], np.int64)
-    collective.most(length)
-    buffer = np.zeros(int(length[0]), np.uint8)
-    buffer[: len(data)] = np.frombuffer(data, np.uint8)
-    collective.most(buffer)
-    return value if collective.rank == source else pickle.loads(buffer.tobytes())
 
 
 def _reason(error: Exception) -> str:

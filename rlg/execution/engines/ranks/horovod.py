@@ -7,8 +7,8 @@ it were alone, and the others follow it.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from typing import Any
 
@@ -26,6 +26,7 @@ from rlg.execution.engines.settings import STARTED_HERE, is_under_horovodrun, nu
 from rlg.execution.roles import AgentFactory, Loop
 
 HERE = "rlg.execution.engines.ranks.horovod"
+REPORTED = ("iterate", "export")  # commands that end with a report
 
 
 def open_horovod(factory: AgentFactory, settings: Mapping[str, Any], horizon: int) -> Loop:
@@ -145,7 +146,7 @@ class HorovodCollective:
         self._reduce(buffer, self._hvd.Max)
 
     def _reduce(self, buffer: NDArray[Any], how: Any) -> None:
-        try:
+        with _telling_losses():
             if self._is_torch:
                 import torch
 
@@ -155,16 +156,18 @@ class HorovodCollective:
 
                 found = self._hvd.allreduce(tf.constant(buffer), op=how, name="rlg")
                 buffer[...] = np.asarray(found)
-        except Exception as error:
-            if type(error).__name__ in ("HorovodInternalError", "UnknownError", "AbortedError"):
-                raise RankLostError(" ".join(str(error).split())) from error
-            raise
 
+    # Horovod brings together what has one name. Objects without one get that of their type, which
+    # differs between who sends and who receives.
     def broadcast(self, value: Any) -> Any:
-        return self._hvd.broadcast_object(value, root_rank=0)
+        """Rank 0's value, everywhere; anything that can be pickled."""
+        with _telling_losses():
+            return self._hvd.broadcast_object(value, root_rank=0, name="rlg.broadcast")
 
     def gather(self, value: Any) -> list[Any]:
-        found: list[Any] = self._hvd.allgather_object(value)
+        """The values of all ranks, on rank 0; elsewhere nothing."""
+        with _telling_losses():
+            found: list[Any] = self._hvd.allgather_object(value, name="rlg.gather")
         return found if self.rank == 0 else []
 
     def close(self) -> None:
@@ -175,14 +178,27 @@ class HorovodCollective:
             del os.environ[STARTED_HERE]
 
 
+@contextmanager
+def _telling_losses() -> Iterator[None]:
+    """Horovod's ways to say that a rank is gone, as the one that is expected here."""
+    try:
+        yield
+    except Exception as error:
+        if type(error).__name__ in ("HorovodInternalError", "UnknownError", "AbortedError"):
+            raise RankLostError(" ".join(str(error).split())) from error
+        raise
+
+
 class Spoken:
     """Both ends of a channel between processes that nobody here has started: by broadcasts."""
 
     def __init__(self, collective: HorovodCollective) -> None:
         self.collective = collective
+        self._is_heard = True  # whether the others wait for a command, on rank 0
 
     def command(self, name: str, *args: Any, to: int | None = None) -> None:
         self.collective.broadcast((name, args, to))
+        self._is_heard = name not in REPORTED
 
     def receive(self) -> tuple[str, tuple[Any, ...]]:
         while True:
@@ -191,7 +207,9 @@ class Spoken:
                 return name, args
 
     def reports(self) -> list[Any]:
-        return list(self.collective.gather(None))[1:]
+        found = self.collective.gather(None)[1:]
+        self._is_heard = True
+        return found
 
     def report(self, value: Any) -> None:
         self.collective.gather(value)
@@ -206,7 +224,9 @@ class Spoken:
         return ExecutionError(f"a rank is gone: {error}")
 
     def close(self) -> None:
-        """Rank 0: the others leave."""
-        if self.collective.rank == 0:
+        """Rank 0: the others leave. In the middle of a round nobody hears a command, rank 0 would
+        wait for ever: then the others see that Horovod shuts down.
+        """
+        if self.collective.rank == 0 and self._is_heard:
             with suppress(Exception):  # They may be gone.
                 self.command("leave")

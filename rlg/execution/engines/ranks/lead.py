@@ -58,10 +58,10 @@ class LeadingLoop:
                 return True
             return False
 
-        channel.command("iterate")
         with self._explaining():
+            channel.command("iterate")
             iteration = iterated(self.rounds, self.crew, wish)
-        reports: list[Report] = channel.reports()
+            reports: list[Report] = channel.reports()
         for report in reports:
             iteration.returns += report.returns
             iteration.lengths += report.lengths
