@@ -19,10 +19,6 @@ CACHE=${2:-${XDG_CACHE_HOME:-$HOME/.cache}/rlg-horovod}
 PIP=("$PYTHON" -m pip -q --disable-pip-version-check --no-input)
 export TF_CPP_MIN_LOG_LEVEL=3
 
-for tool in cmake g++ make; do
-    command -v "$tool" >/dev/null || { echo "install-horovod: $tool is missing: install it with the system's package manager (Debian: apt-get install cmake g++ make)" >&2; exit 2; }
-done
-
 versions=$("$PYTHON" - <<'EOP'
 from importlib.metadata import PackageNotFoundError, version
 
@@ -44,6 +40,9 @@ mkdir -p "$wheels"
 
 "${PIP[@]}" install 'setuptools>=70.1' wheel packaging cffi cloudpickle psutil pyyaml
 if ! compgen -G "$wheels/horovod-$VERSION-*.whl" >/dev/null; then
+    for tool in cmake g++ make; do
+        command -v "$tool" >/dev/null || { echo "install-horovod: $tool is missing: install it with the system's package manager (Debian: apt-get install cmake g++ make)" >&2; exit 2; }
+    done
     echo "Building Horovod for $versions: some minutes"
     source=$(mktemp -d)
     trap 'rm -rf "$source"' EXIT

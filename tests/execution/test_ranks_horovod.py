@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+import psutil
 import pytest
 
 from rlg.cli.main import main
@@ -200,6 +202,16 @@ class TestHorovod(RepeatingSuite, FragileSuite, ExecutorSuite):
     executor: ClassVar[dict[str, Any]] = HOROVOD
     alone: ClassVar[dict[str, Any]] = {**HOROVOD, "num_ranks": 1}
     least = 1
+
+
+@pytest.mark.horovod
+def test_ranks_of_this_machine_meet_on_loopback_and_leave_no_socket():
+    meeting = horovod.Rendezvous(2)
+    (found,) = [c for c in psutil.Process().net_connections("tcp") if c.laddr.port == meeting.path]
+    assert (found.laddr.ip, found.status) == ("127.0.0.1", "LISTEN")
+    meeting.close()
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", meeting.path))
 
 
 def horovodrun(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:

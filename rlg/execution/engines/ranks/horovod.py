@@ -7,6 +7,7 @@ it were alone, and the others follow it.
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
@@ -69,19 +70,26 @@ def _joined(factory: AgentFactory) -> Crew:
 
 
 class Rendezvous:
-    """A meeting place of ranks on one machine: Horovod's own server, on loopback."""
+    """A meeting place of ranks on one machine: Horovod's own server, on loopback.
+
+    Its `RendezvousServer` would listen on all interfaces, and leave its socket open.
+    """
 
     def __init__(self, size: int) -> None:
         from horovod.runner.common.util.hosts import get_host_assignments, parse_hosts
-        from horovod.runner.http.http_server import RendezvousServer
+        from horovod.runner.http.http_server import RendezvousHandler, RendezvousHTTPServer
 
-        self._server = RendezvousServer(0)
-        self.path = self._server.start()  # a port
+        self._server = RendezvousHTTPServer(("127.0.0.1", 0), RendezvousHandler, 0)
         self._server.init(get_host_assignments(parse_hosts(f"127.0.0.1:{size}"), size))
+        self.path: int = self._server.server_address[1]  # a port
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._thread.start()
 
     def close(self) -> None:
         """Once they have met, ranks need it no more."""
-        self._server.stop()
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
 
 
 def by_torch(port: int, rank: int, size: int, timeout: float) -> HorovodCollective:
