@@ -246,6 +246,7 @@ def test_shards_share_the_buffer_and_what_they_export_is_all_of_it(loop):
 
 
 def test_an_evaluation_in_another_process_is_that_of_the_weights_it_was_given(loop):
+    until(loop, lambda: loop.clock.updates >= 5)  # else they are the initial ones of everybody
     env = {"name": "cartpole", "num_envs": 4}
     mine = evaluate(loop.learner, env, 3, seed=9)
     weights = loop.learner.weights(loop.clock.updates)
