@@ -26,6 +26,7 @@ _LIBRARY = "rlg.graph.components"
 COMPONENTS: dict[str, str] = {
     # layers and networks
     "dense": "layers.dense:Dense",
+    "noisy_dense": "layers.noisy:NoisyDense",
     "conv2d": "layers.conv2d:Conv2D",
     "activation": "layers.activation:Activation",
     "flatten": "layers.flatten:Flatten",
@@ -70,7 +71,10 @@ COMPONENTS: dict[str, str] = {
     # from features to actions
     "q_head": "heads.q:QHead",
     "dueling_head": "heads.dueling:DuelingHead",
+    "categorical_head": "heads.distributional:CategoricalHead",
+    "quantile_head": "heads.distributional:QuantileHead",
     "q_policy": "policies.q:QPolicy",
+    "distributional_q_policy": "policies.distributional_q:DistributionalQPolicy",
     "recurrent_q_policy": "policies.recurrent_q:RecurrentQPolicy",
     "epsilon_greedy": "explorations.epsilon_greedy:EpsilonGreedy",
     "action_head": "heads.action:ActionHead",
@@ -109,6 +113,8 @@ COMPONENTS: dict[str, str] = {
     "n_step": "memories.n_step:NStep",
     "n_step_transitions": "memories.transitions:NStepTransitions",
     "dqn_loss": "losses.dqn:DQNLoss",
+    "categorical_dqn_loss": "losses.distributional:CategoricalDQNLoss",
+    "quantile_dqn_loss": "losses.distributional:QuantileDQNLoss",
     "a2c_loss": "losses.a2c:A2CLoss",
     "ppo_loss": "losses.ppo:PPOLoss",
     "sac_loss": "losses.sac:SACLoss",
@@ -143,6 +149,8 @@ COMPONENTS: dict[str, str] = {
     "dqn": "algorithms.dqn:DQN",
     "recurrent_dqn": "algorithms.recurrent_dqn:RecurrentDQN",
     "apex_dqn": "algorithms.apex:ApexDQN",
+    "distributional_dqn": "algorithms.distributional_dqn:DistributionalDQN",
+    "distributional_apex_dqn": "algorithms.distributional_dqn:DistributionalApexDQN",
     "ppo": "algorithms.ppo:PPO",
     "recurrent_ppo": "algorithms.ppo:RecurrentPPO",
     "a2c": "algorithms.a2c:A2C",

@@ -13,6 +13,7 @@ from rlg.execution.adders import Frames, PrioritizedWindows, Steps
 from rlg.execution.types import Action, Batch, Clock, Sample
 from rlg.graph.components.actions import num_choices
 from rlg.graph.components.algorithms.apex import ApexDQN
+from rlg.graph.components.algorithms.distributional_dqn import DistributionalApexDQN
 from rlg.graph.components.algorithms.dqn import DQN
 from rlg.graph.components.explorations.apex import apex_epsilons
 from rlg.graph.components.memories.prioritized import Prioritized
@@ -77,7 +78,7 @@ class ApexAgent(DQNAgent):
             )
 
     def _root_class(self) -> type[DQN]:
-        return ApexDQN
+        return ApexDQN if self.distributional is None else DistributionalApexDQN
 
     @property
     def _is_prioritized(self) -> bool:

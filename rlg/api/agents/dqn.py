@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
-from rlg.api.agents.agent import Agent
-from rlg.errors import ComponentError, ExecutionError
-from rlg.execution.adders import Frames, Sequences, Steps, Windows, as_steps
+from rlg.api.agents.observing import Observing
+from rlg.errors import ComponentError
+from rlg.execution.adders import Frames, Sequences, Steps, Windows
 from rlg.execution.cadence import Cadence
 from rlg.execution.types import Action, Batch, Clock, LearnResult, Sample
 from rlg.graph import Component
+from rlg.graph.components.algorithms.distributional_dqn import DistributionalDQN
 from rlg.graph.components.algorithms.dqn import DQN
 from rlg.graph.components.algorithms.recurrent_dqn import RecurrentDQN
+from rlg.graph.components.heads.distributional import check_atoms
 from rlg.graph.components.memories.frames import FrameReplay
 from rlg.graph.components.memories.prioritized import Prioritized, has_priorities
 from rlg.graph.components.networks.auto import for_observations
 from rlg.graph.components.schedules import make_schedule
 from rlg.graph.components.schedules.schedule import Schedule
 from rlg.graph.limits import (
+    FiniteFloat,
     Fraction,
     PositiveFloat,
     PositiveFraction,
@@ -32,17 +34,15 @@ from rlg.graph.limits import (
 from rlg.graph.registry import make, parameters_of
 from rlg.graph.spaces import BoolBox, Box, FloatBox, Space
 
-# Environments named by `observe(env_id=...)` whose unfinished windows are kept, the latest ones.
-MOST_NAMED_ENVS = 1024
 
-
-class DQNAgent(Agent):
+class DQNAgent(Observing):
     """Deep Q-learning (Mnih et al., 2015) with double targets and a dueling head.
 
     Keys have Stable-Baselines3's names and meanings: `train_freq`, `learning_starts`,
     `target_update_interval` and `total_timesteps` count environment steps. `exploration`, the
     optimizer's `learning_rate` and the memory's way from `beta` to `final_beta` are schedules over
-    the run: time goes from 0 to 1.
+    the run: time goes from 0 to 1. `noisy` layers are those of the head; a network has its own
+    (`noisy: true` of an mlp). `distributional`: C51 or QR-DQN.
     """
 
     loops: ClassVar[tuple[str, ...]] = ("replay",)
@@ -79,6 +79,12 @@ class DQNAgent(Agent):
         n_step: PositiveInt = 1,
         final_beta: Fraction = 1.0,
         sequence_length: PositiveInt = 20,
+        noisy: bool = False,
+        distributional: Literal["categorical", "quantile"] | None = None,
+        n_atoms: PositiveInt = 51,
+        v_min: FiniteFloat = -10.0,
+        v_max: FiniteFloat = 10.0,
+        n_quantiles: PositiveInt = 200,
     ) -> None:
         super().__init__(observation_space, action_space, total_timesteps)
         self.network = for_observations(network, observation_space)
@@ -101,12 +107,16 @@ class DQNAgent(Agent):
         self.n_step = n_step
         self.final_beta = final_beta
         self.sequence_length = sequence_length
+        self.noisy = noisy
+        self.distributional = distributional
+        self.n_atoms = n_atoms
+        self.v_min = v_min
+        self.v_max = v_max
+        self.n_quantiles = n_quantiles
         self._memory = make(memory)
         self._network = make(self.network)
         self.is_recurrent = hasattr(self._network, "unroll")
-        # Of the paper's API, by `env_id`: windows never run on into other environments.
-        self._adder = self.make_adder()
-        self._named: OrderedDict[str, Steps] = OrderedDict()
+        self.restart_adders()
         self._epsilons = None if exploration is None else make_schedule(exploration)
         self._learning_rates: Schedule | None = getattr(make(optimizer), "schedule", None)
         self._check()
@@ -135,6 +145,14 @@ class DQNAgent(Agent):
                 "sequences of single steps. Give n_step 1, or another network."
             )
 
+        if self.is_recurrent and self.distributional is not None:
+            raise ComponentError(
+                f"agent dqn: distributional is {self.distributional}, but networks that remember "
+                "learn plain Q-values. Set distributional to null, or use another network."
+            )
+        if self.distributional == "categorical":
+            check_atoms("agent dqn", self.n_atoms, self.v_min, self.v_max)
+
     def _check_stacks(self, expected: int | None) -> None:
         """The last axis of an image may be its colours: only the environment knows."""
         if self._frame_stack == 0 or expected not in (None, self._frame_stack):
@@ -156,8 +174,9 @@ class DQNAgent(Agent):
         return Cadence(self.learning_starts, self.train_freq, self.gradient_steps)
 
     def make_root(self) -> Component:
-        head = "dueling_head" if self.dueling else "q_head"
+        head, loss = self._head_and_loss()
         kind = "recurrent_q_policy" if self.is_recurrent else "q_policy"
+        kind = kind if self.distributional is None else "distributional_q_policy"
         memory = self.memory
         if self.is_recurrent and isinstance(memory, Mapping) and "buffer_size" in memory:
             # A record is a sequence there; the size counts transitions all the same.
@@ -167,19 +186,29 @@ class DQNAgent(Agent):
             policy={"type": kind, "network": self.network, "head": head},
             action_space=self.action_space,
             memory=memory,
-            loss={
-                "type": "dqn_loss",
-                "gamma": self.gamma,
-                "double": self.double,
-                "huber_delta": self.huber_delta,
-            },
+            loss={**loss, "gamma": self.gamma, "double": self.double},
             optimizer=self.optimizer,
             tau=self.tau,
             n_step=self.n_step,
         ).configure(scope="agent")
         return root
 
+    def _head_and_loss(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Specs of the policy's head and of the loss, without what all of them share."""
+        huber, noisy = {"huber_delta": self.huber_delta}, {"noisy": self.noisy}
+        if self.distributional is None:
+            kind = "dueling_head" if self.dueling else "q_head"
+            return {"type": kind, **noisy}, {"type": "dqn_loss", **huber}
+        head = {"type": f"{self.distributional}_head", "dueling": self.dueling, **noisy}
+        loss = {"type": f"{self.distributional}_dqn_loss"}
+        if self.distributional == "quantile":
+            return {**head, "n_quantiles": self.n_quantiles}, {**loss, **huber}
+        atoms = {"n_atoms": self.n_atoms, "v_min": self.v_min, "v_max": self.v_max}
+        return {**head, **atoms}, {**loss, **atoms}
+
     def _root_class(self) -> type[DQN]:
+        if self.distributional is not None:
+            return DistributionalDQN
         return RecurrentDQN if self.is_recurrent else DQN
 
     def input_spaces(self) -> Mapping[str, Any]:
@@ -319,69 +348,12 @@ class DQNAgent(Agent):
             self._synced_at = clock.steps
         return LearnResult({"loss": loss, "td_error": td_errors, **settings}, priorities)
 
-    # -- the paper's API --------------------------------------------------------------------------
-    @property
-    def is_ready(self) -> bool:
-        """Whether there is enough replay data to learn from."""
-        return self.stored >= self.learning_starts
-
-    def observe(
-        self,
-        states: Any,
-        actions: Any,
-        rewards: Any,
-        terminals: Any,
-        next_states: Any,
-        env_id: str | None = None,
-        truncations: Any = None,
-    ) -> None:
-        records = {
-            "states": states,
-            "actions": actions,
-            "rewards": rewards,
-            "terminals": terminals,
-            "next_states": next_states,
-            "truncations": np.zeros(np.shape(rewards), np.bool_),
-        }
-        if truncations is not None:
-            records["truncations"] = truncations
-        for batch in self._adder_of(env_id).batches(as_steps(records)):
-            self.insert(batch)
-        self.clock = self.clock.after(steps=np.size(rewards))
-
-    def _adder_of(self, env_id: str | None) -> Steps:
-        if env_id is None:
-            return self._adder
-        if self._keeps_frames:
-            raise ExecutionError(
-                f"agent dqn: observe(env_id={env_id!r}), but frame_replay keeps the frames of "
-                "all environments in one order. Hand in steps of all of them, [B, ...], "
-                "without env_id, or use another memory."
-            )
-        if env_id not in self._named:
-            self._named[env_id] = self.make_adder()
-            if len(self._named) > MOST_NAMED_ENVS:
-                self._named.popitem(last=False)
-        self._named.move_to_end(env_id)
-        return self._named[env_id]
-
     # -- state ------------------------------------------------------------------------------------
     def get_state(self, *, memory: bool = True) -> dict[str, Any]:
         state = super().get_state(memory=memory)
         state["learner"]["synced_at"] = self._synced_at
-        # Of the paper's API; in a run `pending` is the sampler's.
-        waiting = self._adder.get_state()
-        if self._named:
-            waiting["named"] = {k: adder.get_state() for k, adder in self._named.items()}
-        state["learner"]["observed"] = waiting
         return state
 
     def set_state(self, state: Mapping[str, Any]) -> None:
         super().set_state(state)
         self._synced_at = int(state["learner"]["synced_at"])
-        observed = state["learner"].get("observed", {})
-        self._adder = self.make_adder()
-        self._adder.set_state(observed)
-        self._named.clear()
-        for name, waiting in observed.get("named", {}).items():
-            self._adder_of(name).set_state(waiting)

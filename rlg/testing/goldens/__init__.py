@@ -6,6 +6,7 @@ equal seeds give equal results, state saves and restores, backends and define-by
 gradients are finite, its spec makes it again.
 """
 
+from rlg.testing.goldens.distributional import DISTRIBUTIONAL
 from rlg.testing.goldens.golden import Golden
 from rlg.testing.goldens.layers import LAYERS
 from rlg.testing.goldens.losses import LOSSES
@@ -19,6 +20,7 @@ from rlg.testing.goldens.schedules import SCHEDULES
 
 GOLDENS: list[Golden] = [
     *PROOF,
+    *DISTRIBUTIONAL,
     *MEMORIES,
     *LAYERS,
     *PREPROCESSING,

@@ -56,7 +56,8 @@ class ApexDQN(DQN):
     @api
     def act(self, states: Any, epsilon: Any, explore: Static[bool] = True) -> Any:
         """Actions and Q-values."""
-        q_values = self.policy.q_values(states, **accepted(self.policy, "q_values", update=explore))
+        words = accepted(self.policy, "q_values", update=explore, noise=explore)
+        q_values = self.policy.q_values(states, **words)
         if explore:
             return self.exploration.explore(q_values, epsilon), q_values
         return self.best(q_values), q_values

@@ -65,7 +65,7 @@ class DQN(Component):
     @api
     def get_actions(self, states: Any, epsilon: Any, explore: Static[bool] = True) -> Any:
         if explore:
-            words = accepted(self.policy, "q_values", update=True)
+            words = accepted(self.policy, "q_values", update=True, noise=True)
             return self.exploration.explore(self.policy.q_values(states, **words), epsilon)
         return self.policy.greedy(states)
 
@@ -96,24 +96,31 @@ class DQN(Component):
 
         Priorities are plain TD errors: weights belong to the loss alone.
         """
-        gradients, loss, td_errors, q = self.replicate(self._differentiate, records, weights)
+        gradients, loss, td_errors, q, priorities = self.replicate(
+            self._differentiate, records, weights
+        )
         norm = self.optimizer.apply(
             self.policy.variables(), self.optimizer.averaged(gradients), learning_rate
         )
         self.summary("gradient_norm", norm)
         self.summary("q_values", q, "histogram")
         self.summary("td_errors", td_errors, "histogram")
-        return loss, td_errors, self.priorities(td_errors)
+        return loss, td_errors, priorities
 
     @api
     def _differentiate(self, records: Any, weights: Any = None) -> Any:
-        """The gradients of the loss, the loss, TD errors and Q-values; replicas share a batch."""
-        q = self.policy.q_values(records["states"])
+        """The gradients of the loss, the loss, TD errors, Q-values and new priorities.
+
+        Replicas share a batch. Each pass through noisy networks draws noise of its own, as
+        Fortunato et al. (2018) do.
+        """
+        words = accepted(self.policy, "q_values", noise=True)
+        q = self.policy.q_values(records["states"], **words)
         with self.no_gradient():
-            q_next_target = self.target_policy.q_values(records["next_states"])
+            q_next_target = self.target_policy.q_values(records["next_states"], **words)
             q_next = q_next_target
             if self.loss.double:
-                q_next = self.policy.q_values(records["next_states"])
+                q_next = self.policy.q_values(records["next_states"], **words)
         td_errors = self.loss.td_errors(
             q,
             records["actions"],
@@ -124,7 +131,8 @@ class DQN(Component):
             records["discounts"] if self.n_step > 1 else None,
         )
         loss, _ = self.loss.loss(td_errors, weights)
-        return self.optimizer.gradients(loss, self.policy.variables()), loss, td_errors, q
+        gradients = self.optimizer.gradients(loss, self.policy.variables())
+        return gradients, loss, td_errors, q, self.priorities(td_errors)
 
     @graph_fn
     def priorities(self, td_errors: Tensor) -> Tensor:

@@ -33,7 +33,7 @@ class RecurrentDQN(DQN):
         explore: Static[bool] = True,
     ) -> Any:
         """Actions, and what to remember."""
-        words = accepted(self.policy, "act", update=explore)
+        words = accepted(self.policy, "act", update=explore, noise=explore)
         q_values, hidden = self.policy.act(states, hidden, resets, **words)
         if explore:
             return self.exploration.explore(q_values, epsilon), hidden
@@ -53,9 +53,10 @@ class RecurrentDQN(DQN):
     def _differentiate(self, records: Any, weights: Any = None) -> Any:
         """The gradients of the loss, the loss, TD errors of all steps and their masks."""
         steps = self.unrolled(records)
-        q = self.policy.q_values(steps["states"], steps["resets"])
+        words = accepted(self.policy, "q_values", noise=True)
+        q = self.policy.q_values(steps["states"], steps["resets"], **words)
         with self.no_gradient():
-            q_target = self.target_policy.q_values(steps["states"], steps["resets"])
+            q_target = self.target_policy.q_values(steps["states"], steps["resets"], **words)
         td_errors = self.loss.td_errors(
             self.first(q),
             steps["actions"],

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from rlg.graph import Component, Tensor, api, graph_fn
+from rlg.graph import Component, Static, Tensor, api, graph_fn
 from rlg.graph.components.actions import discrete, num_choices
-from rlg.graph.components.layers.dense import Dense
+from rlg.graph.components.layers.noisy import dense
 from rlg.graph.components.networks.stack import Stack
 from rlg.graph.limits import PositiveInt
 
@@ -19,21 +19,27 @@ class DuelingHead(Component):
     """
 
     def __init__(
-        self, action_space: Any, units: PositiveInt | None = None, activation: str = "relu"
+        self,
+        action_space: Any,
+        units: PositiveInt | None = None,
+        activation: str = "relu",
+        noisy: bool = False,
     ) -> None:
         self.action_space = discrete("DuelingHead", action_space)
         self.units = units
         self.activation = activation
+        self.noisy = noisy
         self.value = self._stream(1)
         self.advantages = self._stream(self.action_space.flat_dim * num_choices(self.action_space))
 
     def _stream(self, outputs: int) -> Stack:
-        hidden = [] if self.units is None else [Dense(self.units, self.activation)]
-        return Stack([*hidden, Dense(outputs)])
+        hidden = [] if self.units is None else [dense(self.units, self.activation, self.noisy)]
+        return Stack([*hidden, dense(outputs, noisy=self.noisy)])
 
     @api
-    def call(self, inputs: Any) -> Any:
-        return self.aggregate(self.value.call(inputs), self.advantages.call(inputs))
+    def call(self, inputs: Any, noise: Static[bool] = False) -> Any:
+        value = self.value.call(inputs, noise=noise)
+        return self.aggregate(value, self.advantages.call(inputs, noise=noise))
 
     @graph_fn(fold_time=True)
     def aggregate(self, value: Tensor, advantages: Tensor) -> Tensor:

@@ -28,8 +28,8 @@ class Residual(Component):
             )
 
     @api
-    def call(self, inputs: Any, update: Static[bool] = False) -> Any:
-        return self.add(inputs, self.layers.call(inputs, update))
+    def call(self, inputs: Any, update: Static[bool] = False, noise: Static[bool] = False) -> Any:
+        return self.add(inputs, self.layers.call(inputs, update, noise))
 
     @graph_fn
     def add(self, inputs: Tensor, change: Tensor) -> Tensor:

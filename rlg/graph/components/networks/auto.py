@@ -72,14 +72,14 @@ class AutoNetwork(Component):
             )
 
     @api
-    def call(self, inputs: Any, update: Static[bool] = False) -> Any:
+    def call(self, inputs: Any, update: Static[bool] = False, noise: Static[bool] = False) -> Any:
         if not self.paths:
-            return self.trunk.call(inputs, update)
+            return self.trunk.call(inputs, update, noise)
         parts = {name_of(path): at(inputs, path) for path in self.paths}
         features = {name: self.parts[name].call(part) for name, part in parts.items()}
         if self.concat is None:
             return features[name_of(self.paths[0])]
-        return self.trunk.call(self.concat.call(features), update)
+        return self.trunk.call(self.concat.call(features), update, noise)
 
 
 def is_image(box: Box) -> bool:

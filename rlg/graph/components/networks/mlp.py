@@ -7,7 +7,7 @@ from typing import Any
 
 from rlg.graph import Static, api
 from rlg.graph.components.initializers import InitializerSpec
-from rlg.graph.components.layers.dense import Dense
+from rlg.graph.components.layers.noisy import dense
 from rlg.graph.components.layers.vectors import Vectors, is_vector
 from rlg.graph.components.networks.stack import Stack
 from rlg.graph.limits import PositiveInt
@@ -19,7 +19,7 @@ class MLP(Stack):
 
     inputs: float [B, F], also with time; outputs: [B, units[-1]]. With an `observation_space` of
     anything else, which agents give, a `vectors` layer stands in front: categories become one-hot,
-    the leaves of Dicts and Tuples stand side by side.
+    the leaves of Dicts and Tuples stand side by side. `noisy`: layers explore, see NoisyDense.
     """
 
     def __init__(
@@ -29,6 +29,7 @@ class MLP(Stack):
         kernel_init: InitializerSpec | None = None,
         bias_init: InitializerSpec | None = None,
         observation_space: Any = None,
+        noisy: bool = False,
     ) -> None:
         space = None if observation_space is None else space_from_spec(observation_space)
         self.units = list(units)
@@ -36,11 +37,12 @@ class MLP(Stack):
         self.kernel_init = kernel_init
         self.bias_init = bias_init
         self.observation_space = space
+        self.noisy = noisy
         self.vectors = None if space is None or is_vector(space) else Vectors()
         inits: dict[str, Any] = {"kernel_init": kernel_init, "bias_init": bias_init}
-        super().__init__([Dense(n, activation, **inits) for n in self.units])
+        super().__init__([dense(n, activation, noisy, **inits) for n in self.units])
 
     @api
-    def call(self, inputs: Any, update: Static[bool] = False) -> Any:
+    def call(self, inputs: Any, update: Static[bool] = False, noise: Static[bool] = False) -> Any:
         vectors = inputs if self.vectors is None else self.vectors.call(inputs)
-        return super().call(vectors, update)
+        return super().call(vectors, update, noise)

@@ -17,8 +17,8 @@ class MultiInput(Component):
     """Runs each entry of a Dict through the network of its key; what comes out is concatenated.
 
     `networks` maps keys to components or specs that give vectors; a `trunk`, if given, goes over
-    all of them together. inputs: a Dict of these keys; outputs: [B, F], also with time; update: as
-    a `stack` takes it.
+    all of them together. inputs: a Dict of these keys; outputs: [B, F], also with time; update
+    and noise: as a `stack` takes them.
     """
 
     def __init__(self, networks: Mapping[str, Any], trunk: Any = None) -> None:
@@ -37,12 +37,12 @@ class MultiInput(Component):
             )
 
     @api
-    def call(self, inputs: Any, update: Static[bool] = False) -> Any:
+    def call(self, inputs: Any, update: Static[bool] = False, noise: Static[bool] = False) -> Any:
         parts = {
-            key: network.call(inputs[key], **accepted(network, update=update))
+            key: network.call(inputs[key], **accepted(network, update=update, noise=noise))
             for key, network in self.networks.items()
         }
         features = self.concat.call(parts)
         if self.trunk is None:
             return features
-        return self.trunk.call(features, **accepted(self.trunk, update=update))
+        return self.trunk.call(features, **accepted(self.trunk, update=update, noise=noise))

@@ -18,8 +18,8 @@ class RecurrentNetwork(Component):
 
     `unroll` takes and returns states, as the layer does; `call` starts from zeros and returns
     outputs alone, so that it stands in front of any policy. inputs: what the network takes, with
-    ranks B for one step or BT, TB for sequences; outputs: [..., units]; update: as a `stack` takes
-    it.
+    ranks B for one step or BT, TB for sequences; outputs: [..., units]; update, noise: as a
+    `stack` takes them.
     """
 
     def __init__(self, layer: Recurrent, network: Any = None) -> None:
@@ -32,16 +32,21 @@ class RecurrentNetwork(Component):
         return self.layer.state_space
 
     @api
-    def call(self, inputs: Any, update: Static[bool] = False) -> Any:
-        outputs, _ = self.unroll(inputs, update=update)
+    def call(self, inputs: Any, update: Static[bool] = False, noise: Static[bool] = False) -> Any:
+        outputs, _ = self.unroll(inputs, update=update, noise=noise)
         return outputs
 
     @api
     def unroll(
-        self, inputs: Any, states: Any = None, resets: Any = None, update: Static[bool] = False
+        self,
+        inputs: Any,
+        states: Any = None,
+        resets: Any = None,
+        update: Static[bool] = False,
+        noise: Static[bool] = False,
     ) -> Any:
         if self.network is not None:
-            inputs = self.network.call(inputs, **accepted(self.network, update=update))
+            inputs = self.network.call(inputs, **accepted(self.network, update=update, noise=noise))
         return self.layer.call(inputs, states, resets)
 
 

@@ -29,7 +29,7 @@ class RepeaterStack(Component):
         self.layers = [first, *copies]
 
     @api
-    def call(self, inputs: Any, update: Static[bool] = False) -> Any:
+    def call(self, inputs: Any, update: Static[bool] = False, noise: Static[bool] = False) -> Any:
         for number in range(self.repeats):
-            inputs = self.layers[0 if self.shared else number].call(inputs, update)
+            inputs = self.layers[0 if self.shared else number].call(inputs, update, noise)
         return inputs

@@ -14,8 +14,9 @@ class Stack(Component):
     """Feeds the outputs of each layer to the next one.
 
     `layers` are components or their specs; anything with `call(inputs)` fits, stacks included.
-    `update` goes to those that take it: with it running statistics count these inputs in, which
-    only acting with exploration asks for. Evaluation and learning leave them alone.
+    `update` and `noise` go to those that take them: with `update` running statistics count these
+    inputs in, which only acting with exploration asks for; with `noise` noisy layers draw it, for
+    acting with exploration and for learning. Evaluation asks for neither.
     """
 
     def __init__(self, layers: Sequence[Any]) -> None:
@@ -24,9 +25,9 @@ class Stack(Component):
             raise ComponentError(f"{self.path_or_name}: it has no layers; give at least one.")
 
     @api
-    def call(self, inputs: Any, update: Static[bool] = False) -> Any:
+    def call(self, inputs: Any, update: Static[bool] = False, noise: Static[bool] = False) -> Any:
         for layer in self.layers:
-            inputs = layer.call(inputs, **accepted(layer, update=update))
+            inputs = layer.call(inputs, **accepted(layer, update=update, noise=noise))
         return inputs
 
 

@@ -23,9 +23,19 @@ class QPolicy(Component):
         self.head = make(head, action_space=self.action_space)
 
     @api
-    def q_values(self, states: Any, update: Static[bool] = False) -> Any:
-        """Q-values; with `update` (acting with exploration) running statistics count the states."""
-        return self.head.call(self.network.call(states, **accepted(self.network, update=update)))
+    def q_values(
+        self, states: Any, update: Static[bool] = False, noise: Static[bool] = False
+    ) -> Any:
+        """Q-values; with `update` (acting with exploration) running statistics count the states,
+        with `noise` (that and learning) noisy layers draw it.
+        """
+        features = self.features(states, update, noise)
+        return self.head.call(features, **accepted(self.head, noise=noise))
+
+    def features(self, states: Any, update: bool, noise: bool) -> Any:
+        """What the network makes of states."""
+        words = accepted(self.network, update=update, noise=noise)
+        return self.network.call(states, **words)
 
     @api
     def greedy(self, states: Any) -> Any:

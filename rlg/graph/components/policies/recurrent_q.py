@@ -38,13 +38,23 @@ class RecurrentQPolicy(Component):
         return space
 
     @api
-    def act(self, states: Any, hidden: Any, resets: Any, update: Static[bool] = False) -> Any:
-        """Q-values of one step, and what to remember; `update` as QPolicy takes it."""
-        words = accepted(self.network, "unroll", update=update)
+    def act(
+        self,
+        states: Any,
+        hidden: Any,
+        resets: Any,
+        update: Static[bool] = False,
+        noise: Static[bool] = False,
+    ) -> Any:
+        """Q-values of one step, and what to remember; `update`, `noise` as QPolicy takes them."""
+        words = accepted(self.network, "unroll", update=update, noise=noise)
         features, hidden = self.network.unroll(states, hidden, resets, **words)
-        return self.head.call(features), hidden
+        return self.head.call(features, **accepted(self.head, noise=noise)), hidden
 
     @api
-    def q_values(self, states: Any, resets: Any, hidden: Any = None) -> Any:
-        features, _ = self.network.unroll(states, hidden, resets)
-        return self.head.call(features)
+    def q_values(
+        self, states: Any, resets: Any, hidden: Any = None, noise: Static[bool] = False
+    ) -> Any:
+        words = accepted(self.network, "unroll", noise=noise)
+        features, _ = self.network.unroll(states, hidden, resets, **words)
+        return self.head.call(features, **accepted(self.head, noise=noise))
