@@ -25,6 +25,8 @@ SHORT_NAMES: dict[str, str] = {
     "counter": "rlg/Counter-v0",
     "grid_world": "rlg/GridWorld-v0",
     "random_env": "rlg/Random-v0",
+    # needs a memory
+    "recall": "rlg/Recall-v0",
     # classic control
     "acrobot": "Acrobot-v1",
     "cartpole": "CartPole-v1",

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rlg.api.agents import dqn
+from rlg.api.agents import observing
 from rlg.api.agents.agent import BuildOptions
 from rlg.api.agents.dqn import DQNAgent
 from rlg.errors import ExecutionError
@@ -273,7 +273,7 @@ def test_environments_of_different_names_have_windows_of_their_own():
 
 
 def test_of_too_many_names_the_one_that_was_not_heard_of_longest_is_forgotten(monkeypatch):
-    monkeypatch.setattr(dqn, "MOST_NAMED_ENVS", 2)
+    monkeypatch.setattr(observing, "MOST_NAMED_ENVS", 2)
     agent = make("torch", {"type": "replay"}, n_step=3)
     steps = experience(1, 1, ends=0.0)
     stored = []

@@ -7,6 +7,7 @@ BUILTIN: dict[str, tuple[str, int | None]] = {
     "rlg/GridWorld-v0": ("grid_world:GridWorld", 200),
     "rlg/Random-v0": ("random_env:RandomEnv", None),
     "rlg/Counter-v0": ("counter:Counter", None),
+    "rlg/Recall-v0": ("recall:Recall", None),
     "rlg/CartPolePositions-v0": ("cartpole_positions:CartPolePositions", 500),
 }
 

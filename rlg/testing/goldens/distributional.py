@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rlg.graph.spaces import BoolBox, Box, Dict, FloatBox
+from rlg.graph.spaces import BoolBox, Box, Dict, FloatBox, IntBox
 from rlg.testing.goldens.golden import Golden
 from rlg.testing.goldens.proof import (
     ACTIONS,
@@ -139,6 +139,7 @@ DISTRIBUTIONAL: list[Golden] = [
             "records": Dict({**WINDOWS, "actions": BRANCHES}),
             "weights": FloatBox(0.0, 1.0),
             "priorities": FloatBox(0.0, 1.0),
+            "keys": IntBox(8),
             **RATES,
             "get_actions.epsilon": EPSILON,
         },

@@ -42,6 +42,22 @@ LAYERS: list[Golden] = [
         {"type": "max_pool2d", "pool_size": [3, 2], "stride": 2, "padding": "same"},
         {"inputs": Box((5, 4, 2))},
     ),
+    Golden(
+        "conv2d_transpose",
+        {"type": "conv2d_transpose", "filters": 2, "kernel_size": [3, 2], "stride": [2, 1]},
+        {"inputs": Box((2, 3, 3))},
+    ),
+    Golden(
+        "conv2d_transpose-same",
+        {
+            "type": "conv2d_transpose",
+            "filters": 2,
+            "kernel_size": [4, 1],
+            "stride": 2,
+            "padding": "same",
+        },
+        {"inputs": Box((2, 3, 1), ranks="BT")},
+    ),
     Golden("layer_norm", {"type": "layer_norm"}, {"inputs": SEQUENCE}),
     Golden(
         "local_response_norm",

@@ -101,6 +101,16 @@ LOSSES: list[Golden] = [
     ),
     Golden("nll_loss", {"type": "nll_loss"}, {"log_probs": Box((2,)), "weights": WEIGHTS}),
     Golden(
+        "euclidean_loss",
+        {"type": "euclidean_loss"},
+        {**dict.fromkeys(["predictions", "targets"], Box((2, 2))), "weights": WEIGHTS},
+    ),
+    Golden(
+        "large_margin_loss",
+        {"type": "large_margin_loss", "margin": 0.5},
+        {"q": Box((2, 3)), "actions": IntBox(3, shape=(2,)), "weights": WEIGHTS},
+    ),
+    Golden(
         "gaussian_nll_loss",
         {"type": "gaussian_nll_loss"},
         {

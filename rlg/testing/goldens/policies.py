@@ -32,6 +32,7 @@ POLICIES: list[Golden] = [
     _distribution(
         {"type": "categorical"}, Box((2, 3), ranks="BT"), IntBox(3, shape=(2,), ranks="BT")
     ),
+    _distribution({"type": "gumbel_softmax", "temperature": 0.5}, VECTOR, FloatBox(0.1, 0.9, (3,))),
     _distribution(
         {"type": "bernoulli", "dtype": "int8"}, VECTOR, IntBox(2, shape=(3,), dtype="int8")
     ),

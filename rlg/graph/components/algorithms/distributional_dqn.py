@@ -50,7 +50,7 @@ class DistributionalDQN(DQN):
                 q_next = self.policy.q_values(records["next_states"], noise=True)
             else:
                 q_next = self.policy.means(z_next_target)
-        items, td_errors, priorities = self.loss.compare(
+        items, td_errors, divergences = self.loss.compare(
             z,
             records["actions"],
             records["rewards"],
@@ -61,11 +61,11 @@ class DistributionalDQN(DQN):
         )
         loss, _ = self.loss.loss(items, weights)
         gradients = self.optimizer.gradients(loss, self.policy.variables())
-        return gradients, loss, td_errors, self.policy.means(z), self._sizes(td_errors, priorities)
+        return gradients, loss, td_errors, self.policy.means(z), self._errors(td_errors, divergences)
 
-    def _sizes(self, td_errors: Any, priorities: Any) -> Any:
+    def _errors(self, td_errors: Any, divergences: Any) -> Any:
         """What records are replayed by."""
-        return priorities
+        return divergences
 
 
 class DistributionalApexDQN(DistributionalDQN, ApexDQN):
@@ -87,5 +87,5 @@ class DistributionalApexDQN(DistributionalDQN, ApexDQN):
     ) -> None:
         super().__init__(policy, action_space, memory, loss, optimizer, exploration, tau, n_step)
 
-    def _sizes(self, td_errors: Any, priorities: Any) -> Any:
-        return self.priorities(td_errors)
+    def _errors(self, td_errors: Any, divergences: Any) -> Any:
+        return td_errors

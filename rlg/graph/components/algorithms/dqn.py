@@ -96,7 +96,7 @@ class DQN(Component):
 
         Priorities are plain TD errors: weights belong to the loss alone.
         """
-        gradients, loss, td_errors, q, priorities = self.replicate(
+        gradients, loss, td_errors, q, errors = self.replicate(
             self._differentiate, records, weights
         )
         norm = self.optimizer.apply(
@@ -105,11 +105,11 @@ class DQN(Component):
         self.summary("gradient_norm", norm)
         self.summary("q_values", q, "histogram")
         self.summary("td_errors", td_errors, "histogram")
-        return loss, td_errors, priorities
+        return loss, td_errors, self.priorities(errors)
 
     @api
     def _differentiate(self, records: Any, weights: Any = None) -> Any:
-        """The gradients of the loss, the loss, TD errors, Q-values and new priorities.
+        """The gradients of the loss, the loss, TD errors, Q-values and what priorities are made of.
 
         Replicas share a batch. Each pass through noisy networks draws noise of its own, as
         Fortunato et al. (2018) do.
@@ -132,12 +132,12 @@ class DQN(Component):
         )
         loss, _ = self.loss.loss(td_errors, weights)
         gradients = self.optimizer.gradients(loss, self.policy.variables())
-        return gradients, loss, td_errors, q, self.priorities(td_errors)
+        return gradients, loss, td_errors, q, td_errors
 
     @graph_fn
-    def priorities(self, td_errors: Tensor) -> Tensor:
+    def priorities(self, errors: Tensor) -> Tensor:
         """Sizes [B]; of sub-actions, [B, D], their mean."""
-        sizes = self.ops.abs(td_errors)
+        sizes = self.ops.abs(errors)
         for _ in self.action_space.shape:
             sizes = self.ops.mean(sizes, -1)
         return sizes

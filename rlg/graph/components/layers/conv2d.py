@@ -22,6 +22,8 @@ class Conv2D(Initialized):
     padding "same" is TensorFlow's.
     """
 
+    needs_room = True  # whether kernels must fit into images
+
     def __init__(
         self,
         filters: PositiveInt,
@@ -86,7 +88,7 @@ class Conv2D(Initialized):
                 "Give it a batch rank: ranks='B'."
             )
         is_small = any(n < k for n, k in zip(inputs.shape, self.kernel_size, strict=False))
-        if self.padding == "valid" and is_small:
+        if self.padding == "valid" and is_small and self.needs_room:
             raise SpaceError(
                 f"{self.path}: a kernel of {self.kernel_size} does not fit into images of "
                 f"{inputs.shape[:2]}. Use padding='same', a smaller kernel or larger images."

@@ -17,8 +17,8 @@ class DistributionalLoss(ItemLoss):
     for `double`, else the target network's); actions: ints, terminals: bool; discounts: [B],
     gamma^k where windows differ in length (default: gamma^n_step for all).
 
-    `compare` returns, for each item, the loss [B], the TD errors of the means, [B] or [B, D], and
-    the priority [B]. Of sub-actions loss and priority are the mean.
+    `compare` returns the loss of each item, [B] (of sub-actions the mean), the TD errors of the
+    means, and what priorities are made of, both [B] or [B, D].
     """
 
     gamma: float
@@ -44,12 +44,12 @@ class DistributionalLoss(ItemLoss):
             rewards, terminals = ops.expand_dims(rewards, -1), ops.expand_dims(terminals, -1)
             discount = discount if discounts is None else ops.expand_dims(discount, -1)
         discount = ops.where(terminals, 0.0, discount + 0.0 * rewards)
-        items, td, priorities = self._compare(
+        items, td, divergences = self._compare(
             estimates, rewards, discount, ops.stop_gradient(following)
         )
         for _ in ops.shape_of(td)[1:]:
-            items, priorities = ops.mean(items, -1), ops.mean(priorities, -1)
-        return items, ops.stop_gradient(td), ops.stop_gradient(priorities)
+            items = ops.mean(items, -1)
+        return items, ops.stop_gradient(td), ops.stop_gradient(divergences)
 
     @api
     @graph_fn(fold_time=True)
@@ -60,7 +60,7 @@ class DistributionalLoss(ItemLoss):
     def _compare(
         self, estimates: Tensor, rewards: Tensor, discounts: Tensor, following: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Items, TD errors and priorities, [...] of [..., N]; rewards and discounts: [..., 1]."""
+        """Items, TD errors and divergences, [...] of [..., N]; rewards and discounts: [..., 1]."""
         raise NotImplementedError
 
     def _pick(self, z: Tensor, actions: Tensor) -> Tensor:

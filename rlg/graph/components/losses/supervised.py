@@ -76,3 +76,29 @@ class GaussianNLLLoss(ItemLoss):
         away = (targets - mean) / stddev
         parts = 0.5 * ops.square(away) + ops.log(stddev) + 0.5 * math.log(2.0 * math.pi)
         return self.weigh(self.item_sums(parts), weights)
+
+
+class EuclideanLoss(ItemLoss):
+    """The distance of predictions from targets, sqrt(sum (x - y)^2).
+
+    predictions, targets: float [B, ...], also with time; over all axes of an item. Where both are
+    equal the gradient is 0.
+    """
+
+    def create_variables(self, *, predictions: Space, targets: Space) -> None:
+        if not predictions.like(targets):
+            raise SpaceError(
+                f"{self.path}: `predictions` is {predictions} and `targets` {targets}. Give both "
+                "the same shape."
+            )
+
+    @api
+    @graph_fn(fold_time=True)
+    def loss(
+        self, predictions: Tensor, targets: Tensor, weights: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """The mean and the loss of each item, [B]; weights [B] multiply it once."""
+        ops = self.ops
+        squares = self.item_sums(ops.square(predictions - targets))
+        smallest = ops.full((1,), 1e-24)
+        return self.weigh(ops.sqrt(ops.maximum(squares, smallest)), weights)

@@ -6,6 +6,8 @@ weights with a rounding that float errors don't reach.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,11 +24,19 @@ class Grayscale(Component):
     """The brightness of colours by ITU-R BT.601: 0.299 red + 0.587 green + 0.114 blue.
 
     inputs: [B, H, W, 3], also with time, nested spaces too; outputs: [B, H, W, 1], without the last
-    axis if `keep_rank` is off. Integers are rounded, halves up; floats are not.
+    axis if `keep_rank` is off. Integers are rounded, halves up; floats are not. `weights`: those of
+    the three colours, to a thousandth.
     """
 
-    def __init__(self, keep_rank: bool = True) -> None:
+    def __init__(
+        self, keep_rank: bool = True, weights: Sequence[float] = (0.299, 0.587, 0.114)
+    ) -> None:
         self.keep_rank = keep_rank
+        self.weights = list(weights)
+        if len(self.weights) != 3:
+            raise ComponentError(
+                f"Grayscale: weights is {list(weights)}; give one for each of red, green and blue."
+            )
 
     def create_variables(self, *, inputs: Space) -> None:
         for box in inputs.flatten().values():
@@ -44,9 +54,11 @@ class Grayscale(Component):
         colours = inputs if is_float else ops.cast(inputs, "int64")
         red, green, blue = (colours[..., c] for c in range(3))
         if is_float:
-            gray = 0.299 * red + 0.587 * green + 0.114 * blue
+            r, g, b = self.weights
+            gray = r * red + g * green + b * blue
         else:
-            gray = ops.cast((299 * red + 587 * green + 114 * blue + 500) // 1000, dtype)
+            r, g, b = (round(1000 * weight) for weight in self.weights)
+            gray = ops.cast((r * red + g * green + b * blue + 500) // 1000, dtype)
         return ops.expand_dims(gray, -1) if self.keep_rank else gray
 
 
