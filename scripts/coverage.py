@@ -136,7 +136,7 @@ RingBuffer | ring_buffer |
 # models
 IntrinsicCuriosityWorldOptionModel | - | missing
 Model | {LAYER} |
-SupervisedModel | rlg.graph.components.optimizers.optimizer:Optimizer.step | a network, a loss, a step
+SupervisedModel | rlg.graph.components.optimizers.optimizer:Optimizer.step | of any network and loss
 # neural_networks
 ActorComponent | rlg.api.agents.agent:Agent.act |
 DictPreprocessorStack | dict_preprocessor |
@@ -151,7 +151,7 @@ Stack | stack |
 ValueFunction | value_head | on any network
 VariationalAutoEncoder | - | missing
 # optimizers
-HorovodOptimizer | rlg.graph.components.optimizers.average:Average | `executor=horovod`, `executor=ddp`
+HorovodOptimizer | rlg.graph.components.optimizers.average:Average | and of `executor=ddp`
 LocalOptimizer | rlg.graph.components.optimizers.optimizer:Optimizer |
 GradientDescentOptimizer | sgd |
 AdamOptimizer | adam |

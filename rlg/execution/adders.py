@@ -286,10 +286,17 @@ class PrioritizedWindows(Windows):
 
 
 class Sequences(Steps):
-    """Sequences of `length` steps, one after the other, as RecurrentDQN takes them."""
+    """Sequences of `length` steps, as RecurrentDQN takes them.
 
-    def __init__(self, length: int) -> None:
+    The last `burn_in` steps of each are the first ones of the next: all steps but those at the
+    start are learned from once. With `hidden`, the space of an actor's recurrent state, records
+    have what it was before their first step; steps that don't tell have zeros.
+    """
+
+    def __init__(self, length: int, burn_in: int = 0, hidden: Space | None = None) -> None:
         self.length = length
+        self.stride = length - burn_in
+        self._hidden = hidden
         self._tail: Records | None = None
         self._begins: NDArray[np.bool_] | None = None
 
@@ -298,26 +305,36 @@ class Sequences(Steps):
         longer = {"states": steps["states"], "resets": BoolBox()}
         records = {name: sequence_of(space, self.length) for name, space in kept.items()}
         records |= {name: sequence_of(space, self.length + 1) for name, space in longer.items()}
+        if self._hidden is not None:
+            records["hidden"] = self._hidden
         return {"records": Dict({**records, "masks": FloatBox(shape=(self.length,))})}
 
     def batches(self, steps: Records) -> Iterator[Batch]:
         ended = steps["terminals"] | steps["truncations"]
         first = np.ones(ended.shape[1], np.bool_) if self._begins is None else self._begins
         resets = np.concatenate([first[None], ended[:-1]])
+        if self._hidden is not None and "hidden" not in steps:
+            zeros = self._hidden.zeros(ended.size)
+            shaped = map_leaves(lambda x: x.reshape(*ended.shape, *x.shape[1:]), zeros)
+            steps = {**steps, "hidden": shaped}
         steps = _behind(self._tail, {**steps, "resets": resets})
-        count = len(steps["rewards"]) // self.length
+        count = max(0, len(steps["rewards"]) - self.length + self.stride) // self.stride
         self._begins = ended[-1].copy()
-        self._tail = _copied(steps, count * self.length)
+        self._tail = _copied(steps, count * self.stride)
         if count:
-            records = self._cut(steps, count)
-            yield Batch(records, records["rewards"].size)
+            yield Batch(self._cut(steps, count), count * self.stride * ended.shape[1])
 
     def _cut(self, steps: Records, count: int) -> Records:
+        starts = self.stride * np.arange(count)
+
         def cut(x: NDArray[Any]) -> NDArray[Any]:
-            parts = x[: count * self.length].reshape(count, self.length, *x.shape[1:])
+            parts = x[starts[:, None] + np.arange(self.length)]
             return parts.swapaxes(1, 2).reshape(-1, self.length, *x.shape[2:])
 
-        rows = {name: map_leaves(cut, value) for name, value in steps.items()}
+        hidden = {
+            k: map_leaves(lambda x: _folded(x[starts]), steps[k]) for k in steps if k == "hidden"
+        }
+        rows = {k: map_leaves(cut, value) for k, value in steps.items() if k != "hidden"}
         # Inside, the state that a cut episode led to is lost; at the end it is kept.
         lost = rows.pop("truncations") & ~rows["terminals"]
         masks = np.where(lost, np.float32(0.0), np.float32(1.0))
@@ -327,7 +344,7 @@ class Sequences(Steps):
             lambda x, y: np.concatenate([x, y[:, -1:]], 1), rows["states"], after
         )
         rows["resets"] = np.pad(rows["resets"], ((0, 0), (0, 1)))
-        return {**rows, "masks": masks}
+        return {**rows, **hidden, "masks": masks}
 
     def get_state(self) -> dict[str, Any]:
         return {} if self._tail is None else {"tail": self._tail, "begins": self._begins}

@@ -25,6 +25,7 @@ from rlg.graph.components.schedules.schedule import Schedule
 from rlg.graph.limits import (
     FiniteFloat,
     Fraction,
+    NonNegativeInt,
     PositiveFloat,
     PositiveFraction,
     PositiveInt,
@@ -79,6 +80,9 @@ class DQNAgent(Observing):
         n_step: PositiveInt = 1,
         final_beta: Fraction = 1.0,
         sequence_length: PositiveInt = 20,
+        burn_in: NonNegativeInt = 0,
+        stored_state: bool = False,
+        value_rescaling: bool = False,
         noisy: bool = False,
         distributional: Literal["categorical", "quantile"] | None = None,
         n_atoms: PositiveInt = 51,
@@ -107,6 +111,9 @@ class DQNAgent(Observing):
         self.n_step = n_step
         self.final_beta = final_beta
         self.sequence_length = sequence_length
+        self.burn_in = burn_in
+        self.stored_state = stored_state
+        self.value_rescaling = value_rescaling
         self.noisy = noisy
         self.distributional = distributional
         self.n_atoms = n_atoms
@@ -145,6 +152,20 @@ class DQNAgent(Observing):
                 "sequences of single steps. Give n_step 1, or another network."
             )
 
+        if not self.is_recurrent and (self.burn_in or self.stored_state):
+            raise ComponentError(
+                "agent dqn: burn_in and stored_state are for networks that remember. Use "
+                "network=lstm or gru, or leave them out."
+            )
+        if self.burn_in >= self.sequence_length:
+            raise ComponentError(
+                f"agent dqn: burn_in is {self.burn_in}, but a sequence has {self.sequence_length} "
+                "steps, and those of the burn-in are not learned from. Lower it."
+            )
+        if self.value_rescaling and self.distributional is not None:
+            raise ComponentError(
+                "agent dqn: value_rescaling is for plain Q-values. Set distributional to null."
+            )
         if self.is_recurrent and self.distributional is not None:
             raise ComponentError(
                 f"agent dqn: distributional is {self.distributional}, but networks that remember "
@@ -166,7 +187,8 @@ class DQNAgent(Observing):
         if self._keeps_frames:
             return Frames(self.n_step, self._frame_stack)
         if self.is_recurrent:
-            return Sequences(self.sequence_length)
+            hidden = self._network.state_space if self.stored_state else None
+            return Sequences(self.sequence_length, self.burn_in, hidden)
         return Windows(self.n_step) if self.n_step > 1 else Steps()
 
     @property
@@ -182,7 +204,9 @@ class DQNAgent(Observing):
             # A record is a sequence there; the size counts transitions all the same.
             room = max(1, memory["buffer_size"] // self.sequence_length)
             memory = {**memory, "buffer_size": room}
+        more = {"burn_in": self.burn_in, "stored_state": self.stored_state}
         root: Component = self._root_class()(
+            **(more if self.is_recurrent else {}),
             policy={"type": kind, "network": self.network, "head": head},
             action_space=self.action_space,
             memory=memory,
@@ -198,7 +222,8 @@ class DQNAgent(Observing):
         huber, noisy = {"huber_delta": self.huber_delta}, {"noisy": self.noisy}
         if self.distributional is None:
             kind = "dueling_head" if self.dueling else "q_head"
-            return {"type": kind, **noisy}, {"type": "dqn_loss", **huber}
+            rescaling = {"value_rescaling": self.value_rescaling}
+            return {"type": kind, **noisy}, {"type": "dqn_loss", **huber, **rescaling}
         head = {"type": f"{self.distributional}_head", "dueling": self.dueling, **noisy}
         loss = {"type": f"{self.distributional}_dqn_loss"}
         if self.distributional == "quantile":
@@ -281,6 +306,13 @@ class DQNAgent(Observing):
 
     # -- actor ------------------------------------------------------------------------------------
     @property
+    def columns(self) -> Mapping[str, Space]:
+        found: dict[str, Space] = {"actions": self.action_space}
+        if self.is_recurrent and self.stored_state:
+            found["hidden"] = self._network.state_space
+        return found
+
+    @property
     def state_space(self) -> Space | None:
         return self._network.state_space if self.is_recurrent else None
 
@@ -288,13 +320,14 @@ class DQNAgent(Observing):
         self, observations: Any, state: Any, resets: Any, clock: Clock, *, explore: bool = True
     ) -> Action:
         epsilon = np.float32(self.epsilon_at(clock) if explore else 0.0)
-        if self.is_recurrent:
-            actions, state = self.executor.execute(
-                "get_actions", observations, epsilon, state, resets, explore
-            )
-        else:
+        if not self.is_recurrent:
             actions = self.executor.execute("get_actions", observations, epsilon, explore)
-        return Action(actions, {"actions": actions}, state)
+            return Action(actions, {"actions": actions}, state)
+        actions, after = self.executor.execute(
+            "get_actions", observations, epsilon, state, resets, explore
+        )
+        columns = {"actions": actions, **({"hidden": state} if self.stored_state else {})}
+        return Action(actions, columns, after)
 
     # -- learner ----------------------------------------------------------------------------------
     def insert(self, batch: Batch, first_env: int = 0) -> None:
@@ -321,7 +354,7 @@ class DQNAgent(Observing):
     def export(self) -> Iterator[Batch]:
         """All replay data, as batches that fit any other memory."""
         assert isinstance(self._root, DQN)
-        steps = self.sequence_length if self.is_recurrent else 1  # of a record
+        steps = self.sequence_length - self.burn_in if self.is_recurrent else 1  # of a record
         for records, priorities in self._root.memory.export():
             yield Batch(records, steps * len(priorities), priorities)
 

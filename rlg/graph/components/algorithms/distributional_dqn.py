@@ -61,7 +61,13 @@ class DistributionalDQN(DQN):
         )
         loss, _ = self.loss.loss(items, weights)
         gradients = self.optimizer.gradients(loss, self.policy.variables())
-        return gradients, loss, td_errors, self.policy.means(z), self._errors(td_errors, divergences)
+        return (
+            gradients,
+            loss,
+            td_errors,
+            self.policy.means(z),
+            self._errors(td_errors, divergences),
+        )
 
     def _errors(self, td_errors: Any, divergences: Any) -> Any:
         """What records are replayed by."""

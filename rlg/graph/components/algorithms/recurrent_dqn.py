@@ -8,20 +8,41 @@ from rlg.graph import Static, Tensor, api, graph_fn
 from rlg.graph.components.algorithms.dqn import DQN
 from rlg.graph.components.algorithms.sequences import with_time
 from rlg.graph.components.networks.stack import accepted
-from rlg.graph.spaces import Space
+from rlg.graph.limits import NonNegativeInt, PositiveFraction, PositiveInt
+from rlg.graph.spaces import Space, map_leaves
 
 # Of a sequence's priority: this share of its largest TD error, the rest of the mean.
 LARGEST = 0.9
+COLUMNS = ("states", "resets", "actions", "rewards", "terminals", "masks")
 
 
 class RecurrentDQN(DQN):
-    """DQN whose records are sequences that begin from an empty memory: Hausknecht and Stone (2015).
+    """DQN whose records are sequences: Hausknecht and Stone (2015), Kapturowski et al. (2019).
 
     records: a Dict with a batch rank, of `states` [L + 1, ...] and `resets` (bool, where episodes
     begin) [L + 1], `actions`, `rewards`, `terminals` and `masks` (float, 0 where the next state is
     not known) [L, ...]: the sequence is part of their shapes. hidden, resets: see RecurrentQPolicy.
-    A sequence's priority is that of Kapturowski et al. (2019); td_errors: [B, L].
+    A sequence begins from an empty memory, or with `stored_state` from what the actor remembered
+    before it, `hidden` of the records. Its first `burn_in` steps only bring that up to date.
+    A sequence's priority is that of Kapturowski et al. (2019); td_errors: [B, L - burn_in].
     """
+
+    def __init__(
+        self,
+        policy: Any,
+        action_space: Any,
+        memory: Any = "replay",
+        loss: Any = "dqn_loss",
+        optimizer: Any = "adam",
+        exploration: Any = "epsilon_greedy",
+        tau: PositiveFraction = 1.0,
+        n_step: PositiveInt = 1,
+        burn_in: NonNegativeInt = 0,
+        stored_state: bool = False,
+    ) -> None:
+        super().__init__(policy, action_space, memory, loss, optimizer, exploration, tau, n_step)
+        self.burn_in = burn_in
+        self.stored_state = stored_state
 
     @api
     def get_actions(  # type: ignore[override]
@@ -52,11 +73,22 @@ class RecurrentDQN(DQN):
     @api
     def _differentiate(self, records: Any, weights: Any = None) -> Any:
         """The gradients of the loss, the loss, TD errors of all steps and their masks."""
-        steps = self.unrolled(records)
+        hidden = target_hidden = records["hidden"] if self.stored_state else None
+        sequences = {name: records[name] for name in COLUMNS}
+        if self.burn_in:
+            early = self.unrolled(self.early({name: records[name] for name in COLUMNS[:2]}))
+            with self.no_gradient():
+                hidden, target_hidden = (
+                    policy.remember(early["states"], early["resets"], hidden)
+                    for policy in (self.policy, self.target_policy)
+                )
+            sequences = self.late(sequences)
+        steps = self.unrolled(sequences)
+        inputs = steps["states"], steps["resets"]
         words = accepted(self.policy, "q_values", noise=True)
-        q = self.policy.q_values(steps["states"], steps["resets"], **words)
+        q = self.policy.q_values(*inputs, hidden, **words)
         with self.no_gradient():
-            q_target = self.target_policy.q_values(steps["states"], steps["resets"], **words)
+            q_target = self.target_policy.q_values(*inputs, target_hidden, **words)
         td_errors = self.loss.td_errors(
             self.first(q),
             steps["actions"],
@@ -83,6 +115,16 @@ class RecurrentDQN(DQN):
         return records
 
     @graph_fn
+    def early(self, records: Tensor) -> Tensor:
+        """The steps of the burn-in."""
+        return map_leaves(lambda x: x[:, : self.burn_in], records)
+
+    @graph_fn
+    def late(self, records: Tensor) -> Tensor:
+        """The steps behind it, which are learned from."""
+        return map_leaves(lambda x: x[:, self.burn_in :], records)
+
+    @graph_fn
     def first(self, q: Tensor) -> Tensor:
         """Without the last step."""
         return q[:, :-1]
@@ -104,10 +146,10 @@ class RecurrentDQN(DQN):
         return td_errors * masks
 
     @graph_fn
-    def priorities(self, td_errors: Tensor) -> Tensor:
+    def priorities(self, errors: Tensor) -> Tensor:
         """[B] of [B, L] or [B, L, D]."""
         ops = self.ops
-        sizes = ops.abs(td_errors)
+        sizes = ops.abs(errors)
         for _ in self.action_space.shape:
             sizes = ops.mean(sizes, -1)
         return LARGEST * ops.max(sizes, -1) + (1.0 - LARGEST) * ops.mean(sizes, -1)

@@ -11,7 +11,7 @@ from rlg.graph.limits import PositiveFloat
 
 
 class GumbelSoftmax(Categorical):
-    """Soft one-hot choices, softmax((logits + g) / temperature): Jang et al. (2017), Maddison et al.
+    """Soft one-hot choices, softmax((logits + g) / temperature): Jang et al. (2017).
 
     g is Gumbel noise. parameters: logits [B, ..., A]; values: floats [B, ..., A] above 0 that add
     up to 1; log_prob: their density, [B, ...]; mode: the most probable choice, one-hot; entropy and

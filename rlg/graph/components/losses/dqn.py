@@ -7,6 +7,8 @@ from rlg.graph import Component, Tensor, api, graph_fn
 from rlg.graph.limits import Fraction, PositiveFloat, PositiveInt
 from rlg.graph.spaces import Box, Space, flatten, map_leaves
 
+SLOPE = 1e-3  # of rescaled values, far from 0
+
 
 class DQNLoss(Component):
     """Squared or Huber loss of r + gamma^n * Q_target(s', a') - Q(s, a): Mnih et al. (2015).
@@ -16,7 +18,9 @@ class DQNLoss(Component):
     td: [B], or [B, D] (the leaves of a nested space side by side). actions: ints, terminals: bool;
     discounts: [B], gamma^k where windows differ in length (default: gamma^n_step for all).
     With `double` the online network chooses a' (van Hasselt et al., 2016); without `huber_delta`
-    an item costs 0.5 * td^2, the mean over its sub-actions.
+    an item costs 0.5 * td^2, the mean over its sub-actions. With `value_rescaling` networks
+    estimate h(Q), and targets are h(r + gamma^n * h^-1(q)) with h(x) = sign(x) (sqrt(|x| + 1) - 1)
+    + x / 1000: Pohlen et al. (2018), for rewards of any size.
     """
 
     def __init__(
@@ -25,11 +29,13 @@ class DQNLoss(Component):
         n_step: PositiveInt = 1,
         double: bool = True,
         huber_delta: PositiveFloat | None = None,
+        value_rescaling: bool = False,
     ) -> None:
         self.gamma = gamma
         self.n_step = n_step
         self.double = double
         self.huber_delta = huber_delta
+        self.value_rescaling = value_rescaling
 
     def create_variables(self, *, terminals: Space | None = None) -> None:
         if not 0.0 <= self.gamma <= 1.0 or self.n_step < 1:
@@ -72,8 +78,21 @@ class DQNLoss(Component):
     def _td_errors(
         self, q: Tensor, rewards: Tensor, terminals: Tensor, discounts: Tensor, next_values: Tensor
     ) -> Tensor:
+        if self.value_rescaling:
+            next_values = self._unscaled(next_values)
         targets = rewards + discounts * self.ops.where(terminals, 0.0, next_values)
+        if self.value_rescaling:
+            targets = self._rescaled(targets)
         return self.ops.stop_gradient(targets) - q
+
+    def _rescaled(self, x: Tensor) -> Tensor:
+        ops = self.ops
+        return ops.sign(x) * (ops.sqrt(ops.abs(x) + 1.0) - 1.0) + SLOPE * x
+
+    def _unscaled(self, x: Tensor) -> Tensor:
+        ops = self.ops
+        root = ops.sqrt(1.0 + 4.0 * SLOPE * (ops.abs(x) + 1.0 + SLOPE))
+        return ops.sign(x) * (ops.square((root - 1.0) / (2.0 * SLOPE)) - 1.0)
 
     def _next_values(self, q_next: Tensor, q_next_target: Tensor) -> Tensor:
         """What the best next action is worth, by the target network."""

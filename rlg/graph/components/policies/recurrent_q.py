@@ -52,6 +52,12 @@ class RecurrentQPolicy(Component):
         return self.head.call(features, **accepted(self.head, noise=noise)), hidden
 
     @api
+    def remember(self, states: Any, resets: Any, hidden: Any = None) -> Any:
+        """What is remembered after a sequence."""
+        _, hidden = self.network.unroll(states, hidden, resets)
+        return hidden
+
+    @api
     def q_values(
         self, states: Any, resets: Any, hidden: Any = None, noise: Static[bool] = False
     ) -> Any:
