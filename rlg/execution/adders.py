@@ -328,7 +328,7 @@ class Sequences(Steps):
         starts = self.stride * np.arange(count)
 
         def cut(x: NDArray[Any]) -> NDArray[Any]:
-            parts = x[starts[:, None] + np.arange(self.length)]
+            parts: NDArray[Any] = x[starts[:, None] + np.arange(self.length)]
             return parts.swapaxes(1, 2).reshape(-1, self.length, *x.shape[2:])
 
         hidden = {
