@@ -26,9 +26,9 @@ TEXT = """\
 `rlg train agent=apex env=pong seed=N` with its defaults on two cores, from the first frame: one
 worker with 16 environments, one shard, the learner and an evaluator, 4 frames a step, 4 samples
 trained per step. Each point is the mean of 10 new episodes without exploration; "at the end" is the
-evaluation of the last weights. These runs had budgets of 1M steps, and one that learnt more slowly
-was resumed with 1.5M, which is the default now. Other programs ran on the machine at a lower
-priority, which cost up to a third of the speed.
+evaluation of the last weights. These runs had budgets of 1M steps; seed 2 learnt more slowly, was
+resumed with 1.5M, which is the default now, and stopped by hand. Other programs ran on the machine
+at a lower priority, which cost up to a third of the speed.
 
 ![Evaluations over minutes](pong.png)
 """
