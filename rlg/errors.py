@@ -42,6 +42,14 @@ class ExecutionError(RLGError, RuntimeError):
     """A call into a built graph that can't be carried out."""
 
 
+class DisconnectedError(ExecutionError, ConnectionError):
+    """A task of a cluster that can't be reached (any more)."""
+
+
+class ClosedError(ExecutionError):
+    """A queue or session that its owner has closed: nothing more will come."""
+
+
 class BackendError(RLGError, RuntimeError):
     """A backend or device that is missing, or that can't do what was asked of it."""
 

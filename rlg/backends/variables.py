@@ -7,15 +7,17 @@ learning would be wrong without a word. Parts are loaded by naming them: kinds, 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rlg.backends.channel import Channel
 from rlg.errors import ExecutionError
-from rlg.graph.core.build.binding import KINDS, VariableInfo
+from rlg.graph.core.build.binding import KINDS, Queue, VariableInfo
 from rlg.graph.core.build.builder import Builder
+from rlg.graph.spaces import Box
 from rlg.spelling import suggestion
 
 Names = str | Collection[str] | None
@@ -40,8 +42,7 @@ class VariableAccess:
 
     def get_variables(self, kinds: Names = None, scope: Names = None) -> dict[str, NDArray[Any]]:
         """Copies of all variables by path; of these kinds and below these scopes, if given."""
-        found = self._selected(kinds, scope)
-        return {path: self.read(info.variable) for path, info in found.items()}
+        return self._read(self._selected(kinds, scope))
 
     def set_variables(
         self, values: Mapping[str, NDArray[Any]], kinds: Names = None, scope: Names = None
@@ -53,8 +54,7 @@ class VariableAccess:
         self, scope: Names = None, *, trainable: bool | None = True
     ) -> dict[str, NDArray[Any]]:
         """Trainable variables by path (with None all of them); below `scope` only, if given."""
-        found = self._trainable(scope, trainable)
-        return {path: self.read(info.variable) for path, info in found.items()}
+        return self._read(self._trainable(scope, trainable))
 
     def set_weights(
         self,
@@ -111,6 +111,10 @@ class VariableAccess:
         found = self._selected(None, scope)
         return {path: i for path, i in found.items() if trainable in (None, i.trainable)}
 
+    def _read(self, found: Mapping[str, VariableInfo]) -> dict[str, NDArray[Any]]:
+        values = self.read_all([info.variable for info in found.values()])
+        return dict(zip(found, values, strict=True))
+
     def _write(
         self, values: Mapping[str, Any], expected: Mapping[str, VariableInfo], what: str
     ) -> None:
@@ -123,8 +127,7 @@ class VariableAccess:
                     f"{path}: the variable is {space.dtype} {space.shape}, the value "
                     f"{array.dtype.name} {array.shape}."
                 )
-        for path, array in arrays.items():
-            self.write(expected[path].variable, array)
+        self.write_all([(expected[path].variable, array) for path, array in arrays.items()])
 
     # -- what backends do differently -------------------------------------------------------------
     def read(self, variable: Any) -> NDArray[Any]:
@@ -134,6 +137,27 @@ class VariableAccess:
     def write(self, variable: Any, value: NDArray[Any]) -> None:
         """Overwrites a variable."""
         raise NotImplementedError
+
+    def make_queue(self, path: str, boxes: Sequence[Box], capacity: int) -> Queue:
+        """A queue of items with one tensor for each box: between threads of this process."""
+        return Channel(path, capacity, self.kept, lambda n: self.from_host(np.array(n, np.int64)))
+
+    def kept(self, tensor: Any) -> Any:
+        """A copy, which later calls don't change."""
+        return np.array(tensor)
+
+    def from_host(self, array: Any) -> Any:
+        """An array as a tensor of this backend."""
+        raise NotImplementedError
+
+    def read_all(self, variables: Sequence[Any]) -> list[NDArray[Any]]:
+        """Copies of the values of several variables."""
+        return [self.read(variable) for variable in variables]
+
+    def write_all(self, values: Sequence[tuple[Any, NDArray[Any]]]) -> None:
+        """Overwrites several variables."""
+        for variable, value in values:
+            self.write(variable, value)
 
 
 def _check_names(what: str, given: Collection[str], expected: Collection[str]) -> None:

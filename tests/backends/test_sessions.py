@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,7 +11,9 @@ import pytest
 import tensorflow as tf
 
 from rlg.backends.executor import GraphExecutor, make_executor
-from rlg.errors import BackendError, ExecutionError
+from rlg.backends.tf import devices
+from rlg.backends.tf.sessions import explained
+from rlg.errors import BackendError, ClosedError, DisconnectedError, ExecutionError
 from rlg.graph import Component, Tensor, api, graph_fn
 
 
@@ -69,3 +72,112 @@ def test_variables_of_other_paths_are_others(server):
 def test_functions_have_no_sessions(options):
     with pytest.raises(BackendError, match="use TensorFlow's mode 'graph'"):
         make_executor("tf", **options)
+
+
+# -- tasks of a cluster --------------------------------------------------------------------------
+class Pair(Component):
+    """Two counters, which may be on two tasks; reads both, counts its own."""
+
+    def __init__(self) -> None:
+        self.shared = Counter()
+        self.local = Counter()
+
+    @api
+    def step(self) -> Any:
+        return self.shared.value(), self.local.count()
+
+
+def ports(count: int) -> list[int]:
+    sockets = [socket.socket() for _ in range(count)]
+    for each in sockets:
+        each.bind(("127.0.0.1", 0))
+    found = [each.getsockname()[1] for each in sockets]
+    for each in sockets:
+        each.close()
+    return found
+
+
+@pytest.fixture
+def cluster() -> Iterator[list[Any]]:
+    jobs = {"learner": 1, "actor": 2}
+    addresses = iter([f"127.0.0.1:{port}" for port in ports(3)])
+    spec = {job: [next(addresses) for _ in range(count)] for job, count in jobs.items()}
+    # The second actor never starts: nobody waits for it.
+    return [tf.compat.v1.train.Server(spec, job, 0) for job in jobs]
+
+
+LEARNER, ACTOR = "/job:learner/task:0", "/job:actor/task:0"
+
+
+def on_task(server: Any, task: str) -> GraphExecutor:
+    executor = make_executor(
+        "tf-graph",
+        target=server.target,
+        task=task,
+        filters=[LEARNER, task],
+        device=task,
+        devices={"pair/shared": LEARNER},
+    )
+    executor.build(Pair(), {}, apis=["step"])
+    return executor
+
+
+def test_tasks_initialise_their_own_variables_only_and_see_those_of_others(cluster):
+    learner, actor = on_task(cluster[0], LEARNER), on_task(cluster[1], ACTOR)
+    with pytest.raises(ExecutionError, match=r"pair/shared/n is not initialised .* Wait for it"):
+        actor.execute("step")
+    learner.set_weights({"pair/shared/n": np.float32(9.0)}, trainable=None, partial=True)
+    assert [float(x) for x in learner.execute("step")] == [9.0, 4.0]
+    assert [float(x) for x in actor.execute("step")] == [9.0, 4.0]
+    assert [float(x) for x in actor.execute("step")] == [9.0, 5.0]
+    assert [float(x) for x in learner.execute("step")] == [9.0, 5.0]
+    devices = {
+        path.rpartition("/")[0]: info.variable.device
+        for path, info in actor.builder.binding.variables.items()
+    }
+    assert devices == {
+        "pair/shared": f"{LEARNER}/device:CPU:0",
+        "pair/local": f"{ACTOR}/device:CPU:0",
+    }
+
+
+def test_calls_work_after_a_reconnection(cluster):
+    learner = on_task(cluster[0], LEARNER)
+    assert [float(x) for x in learner.execute("step")] == [3.0, 4.0]
+    learner.reconnect()
+    assert [float(x) for x in learner.execute("step")] == [3.0, 5.0]
+
+
+def test_several_variables_are_read_and_written_in_one_run(cluster, monkeypatch):
+    learner = on_task(cluster[0], LEARNER)
+    learner.execute("step")
+    runs = []
+    run = tf.compat.v1.Session.run
+    monkeypatch.setattr(
+        tf.compat.v1.Session, "run", lambda *args: runs.append(args[1]) or run(*args)
+    )
+    values = learner.get_variables()
+    learner.set_variables({path: value + 1 for path, value in values.items()})
+    assert [len(fetches) for fetches in runs] == [2, 2]
+    assert learner.get_variables() == {"pair/shared/n": 4.0, "pair/local/n": 5.0}
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "said"),
+    [
+        (tf.errors.UnavailableError, DisconnectedError, "a task of the cluster is gone: one line"),
+        (tf.errors.AbortedError, DisconnectedError, "a task of the cluster is gone: one line"),
+        (tf.errors.CancelledError, ClosedError, "closed by its owner: one line"),
+    ],
+)
+@pytest.mark.parametrize("lead", ["", "From /job:learner/replica:0/task:0:\n"])
+def test_errors_of_a_cluster_are_one_line(error, kind, said, lead):
+    with pytest.raises(kind, match=f"^grpc://host:1: {said}$"), explained("grpc://host:1"):
+        raise error(None, None, f"{lead}one   line\nAdditional GRPC error information")
+
+
+def test_a_device_of_a_cluster_is_written_in_full():
+    assert devices.check("/job:actor/task:1") == "/job:actor/task:1/device:CPU:0"
+    assert devices.check("/job:learner/task:0/device:GPU:1") == "/job:learner/task:0/device:GPU:1"
+    with pytest.raises(BackendError, match="write /job:NAME/task:NUMBER/device:CPU:0"):
+        devices.check("/job:actor/what:1")

@@ -30,9 +30,9 @@ from rlg.graph.core.build.builder import BuildStatistics
 from rlg.graph.core.component.component import walk
 from rlg.graph.spaces import Space, flatten, map_leaves
 
-# Kinds of variables: replay data, and everything else, which acting and learning go by.
+# Kinds of variables: replay data, and what acting and learning go by.
 RECORDS = "record"
-MODEL = tuple(kind for kind in KINDS if kind != RECORDS)
+MODEL = tuple(kind for kind in KINDS if kind not in (RECORDS, "shared"))
 
 
 @dataclass(frozen=True)

@@ -21,12 +21,15 @@ from rlg.backends.entry import Check
 from rlg.backends.executor import Entry, GraphExecutor
 from rlg.backends.tf import devices, host, tape
 from rlg.backends.tf.ops import TFOps
+from rlg.backends.tf.queue import TFQueue
 from rlg.backends.tf.replicas import TFReplicas
-from rlg.errors import BackendError, ExecutionError
+from rlg.backends.tf.sessions import Place, Sessions, translated
+from rlg.errors import BackendError
+from rlg.graph.core.build.binding import Queue
 from rlg.graph.core.component.randomness import dtype_of_kind
 from rlg.graph.core.plan.plan import Plan
 from rlg.graph.limits import PositiveInt
-from rlg.graph.spaces import flatten, unflatten
+from rlg.graph.spaces import Box, flatten, unflatten
 
 MODES = ("function", "graph")
 
@@ -46,12 +49,14 @@ class TFExecutor(TFReplicas, GraphExecutor):
         deterministic: bool = False,
         target: str = "",
         owner: bool = True,
+        task: str = "",
+        filters: Sequence[str] = (),
         **options: Any,
     ) -> None:
         """`deterministic` makes TensorFlow's kernels repeat bit by bit, in the whole process.
 
-        In mode `graph`, `target` is the server that sessions run on; variables that exist there
-        are left as they are, and those that don't are made by an `owner` only.
+        In mode `graph`, `target`, `owner`, `task` and `filters` say where sessions run, and which
+        variables they initialise: see `rlg.backends.tf.sessions.Place`.
         """
         if mode not in MODES:
             raise BackendError(f"TensorFlow's mode is {mode!r}; choose {' or '.join(MODES)}.")
@@ -64,15 +69,12 @@ class TFExecutor(TFReplicas, GraphExecutor):
             raise BackendError("define-by-run has no sessions; use TensorFlow's mode 'function'.")
         self.mode = mode
         self.graph = tf.Graph() if mode == "graph" else None
-        if mode != "graph" and (target or not owner):
+        place = Place(target, owner, task, tuple(filters))
+        if mode != "graph" and place != Place():
             raise BackendError(
                 "target and owner belong to sessions; use TensorFlow's mode 'graph'."
             )
-        self._target, self._is_owner = target, owner
-        self._session: Any = None
-        self._initialized: set[int] = set()
-        self._reads: dict[int, Any] = {}
-        self._writes: dict[int, Any] = {}
+        self._sessions = None if self.graph is None else Sessions(self.graph, place)
 
     def lowering(self) -> Any:
         return SimpleNamespace(
@@ -106,50 +108,33 @@ class TFExecutor(TFReplicas, GraphExecutor):
             errors.clear()
             try:
                 return outputs(run(flat))
-            except tf.errors.OpError:
+            except tf.errors.OpError as error:
                 if not errors:
-                    raise
-                error = errors[0]
+                    raise translated(error) from None
+                raised = errors[0]
                 errors.clear()  # It holds frames, and these hold the arguments.
-                raise error from None
+                raise raised from None
 
         return entry
 
     def _session_call(self, traced: _Traced) -> Any:
         assert self.graph is not None
-        with self.graph.as_default():
+        assert self._sessions is not None
+        # On the own task of a cluster, whatever others there are.
+        with self.graph.as_default(), tf.device(self.device):
             places = [tf.compat.v1.placeholder(spec.dtype, spec.shape) for spec in traced.specs]
             fetches = tf.function(traced.trace, autograph=False)(*places)
-        session = self._running_session()
-        return _make_callable(session, fetches, places)
+        return self._sessions.call(places, fetches, self._graph_variables)
 
-    def _running_session(self) -> Any:
-        if self._session is None:
-            self._session = tf.compat.v1.Session(self._target, graph=self.graph)
-        fresh = [
-            info.variable
-            for info in self.builder.binding.variables.values()
-            if id(info.variable) not in self._initialized
-            and not isinstance(info.variable, np.ndarray)
-        ]
-        if fresh:
-            absent = self._absent(fresh) if self._target else fresh
-            if absent and not self._is_owner:
-                raise ExecutionError(
-                    f"{absent[0].name.partition(':')[0]} is not initialised on {self._target}: its "
-                    "owner has not started yet. Wait for it, and try again."
-                )
-            self._session.run([variable.initializer for variable in absent])
-            self._initialized.update(id(variable) for variable in fresh)
-        return self._session
+    def _graph_variables(self) -> list[Any]:
+        """Those of the session: the others are arrays."""
+        found = (info.variable for info in self.builder.binding.variables.values())
+        return [variable for variable in found if not isinstance(variable, np.ndarray)]
 
-    def _absent(self, variables: list[Any]) -> list[Any]:
-        """On a server another session may have made them and learned since: they stay."""
-        assert self.graph is not None
-        with self.graph.as_default():
-            questions = [variable.is_initialized() for variable in variables]
-        answers = self._session.run(questions)
-        return [v for v, is_there in zip(variables, answers, strict=True) if not is_there]
+    def reconnect(self) -> None:
+        """After a server of the cluster was gone: the next call joins it anew."""
+        if self._sessions is not None:
+            self._sessions.reconnect()
 
     # -- contexts ---------------------------------------------------------------------------------
     def check_device(self, device: str) -> str:
@@ -187,6 +172,9 @@ class TFExecutor(TFReplicas, GraphExecutor):
         return host.step(function, spaces)
 
     # -- values -----------------------------------------------------------------------------------
+    def make_queue(self, path: str, boxes: Sequence[Box], capacity: int) -> Queue:
+        return TFQueue(path, capacity, boxes)
+
     def from_host(self, array: NDArray[Any]) -> Any:
         return tf.constant(array)
 
@@ -196,28 +184,33 @@ class TFExecutor(TFReplicas, GraphExecutor):
     def read(self, variable: Any) -> NDArray[Any]:
         if isinstance(variable, np.ndarray):
             return variable.copy()
-        if self.graph is None:
+        if self._sessions is None:
             return np.array(variable.numpy())
-        session = self._running_session()
-        if id(variable) not in self._reads:
-            with self.graph.as_default():
-                self._reads[id(variable)] = variable.read_value()
-        return np.array(session.run(self._reads[id(variable)]))
+        return self._sessions.read([variable], self._graph_variables())[0]
 
     def write(self, variable: Any, value: NDArray[Any]) -> None:
         if isinstance(variable, np.ndarray):
             variable[...] = value
-            return
-        if self.graph is None:
+        elif self._sessions is None:
             variable.assign(value)
+        else:
+            self._sessions.write([(variable, value)], self._graph_variables())
+
+    def read_all(self, variables: Sequence[Any]) -> list[NDArray[Any]]:
+        if self._sessions is None:
+            return super().read_all(variables)
+        inside = [v for v in variables if not isinstance(v, np.ndarray)]
+        found = iter(self._sessions.read(inside, self._graph_variables()) if inside else ())
+        return [v.copy() if isinstance(v, np.ndarray) else next(found) for v in variables]
+
+    def write_all(self, values: Sequence[tuple[Any, NDArray[Any]]]) -> None:
+        if self._sessions is None:
+            super().write_all(values)
             return
-        session = self._running_session()
-        if id(variable) not in self._writes:
-            with self.graph.as_default():
-                place = tf.compat.v1.placeholder(variable.dtype, variable.shape)
-                self._writes[id(variable)] = (variable.assign(place, read_value=False), place)
-        operation, place = self._writes[id(variable)]
-        session.run(operation, {place: value})
+        inside = [pair for pair in values if not isinstance(pair[0], np.ndarray)]
+        super().write_all([pair for pair in values if isinstance(pair[0], np.ndarray)])
+        if inside:
+            self._sessions.write(inside, self._graph_variables())
 
 
 class _Traced:
@@ -280,16 +273,6 @@ def _function_call(traced: _Traced) -> Any:
 
     def run(flat: list[Any]) -> list[Any]:
         return [t.numpy() for t in call(args=flat + captured, Tout=types, f=concrete)]
-
-    return run
-
-
-def _make_callable(session: Any, fetches: Any, places: Sequence[Any]) -> Any:
-    call = session.make_callable(list(fetches), list(places))
-
-    def run(flat: list[Any]) -> list[Any]:
-        results: list[Any] = call(*flat)
-        return results
 
     return run
 

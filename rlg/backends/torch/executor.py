@@ -150,6 +150,9 @@ class TorchExecutor(TorchReplicas, GraphExecutor):
             yield
         profiler.export_chrome_trace(path)
 
+    def kept(self, tensor: Any) -> Any:
+        return tensor.detach().clone()
+
     def from_host(self, array: NDArray[Any]) -> Any:
         tensor = _from_numpy(array)
         return tensor if self.device == "cpu" else tensor.to(self.device)

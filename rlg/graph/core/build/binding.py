@@ -34,8 +34,25 @@ class Layout:
 AVERAGE = "average"
 
 # What a variable is for: weights and statistics are what actors act by; slots belong to optimizers,
-# records are replay data; env is what is remembered of single environments, such as their frames.
-KINDS = ("weight", "statistic", "slot", "record", "env")
+# records are replay data; env is what is remembered of single environments, such as their frames;
+# shared is what processes of one run tell each other, which nobody saves.
+KINDS = ("weight", "statistic", "slot", "record", "env", "shared")
+
+
+class Queue(Protocol):
+    """What components see of a queue of items, each of them a list of tensors."""
+
+    def put(self, leaves: Sequence[Any]) -> None:
+        """Waits while there is no room."""
+
+    def get(self) -> Sequence[Any]:
+        """The oldest item. Waits for it."""
+
+    def size(self) -> Any:
+        """How many items wait, int64."""
+
+    def close(self) -> None:
+        """Whoever puts or waits from now on is told so."""
 
 
 class Backend(Protocol):
@@ -68,6 +85,9 @@ class Backend(Protocol):
 
     def has_views(self, ops: Any) -> bool:
         """Whether these operations can return views of what they take."""
+
+    def make_queue(self, path: str, boxes: Sequence[Box], capacity: int) -> Queue:
+        """A queue of items with one tensor for each box, named by its path."""
 
     def read(self, variable: Variable) -> NDArray[Any]:
         """A copy of a variable's value."""
@@ -203,6 +223,11 @@ class Binding:
             self.variables[path] = info
         owned[name] = info
         return info.variable
+
+    def queue(self, component: Component, name: str, boxes: Sequence[Box], capacity: int) -> Queue:
+        """A queue on the device of a component's variables."""
+        with self.backend.on_device(self.devices.of_variables(component)):
+            return self.backend.make_queue(f"{component.path}/{name}", boxes, capacity)
 
     def forget(self) -> None:
         """Lets go of what only the build needed."""

@@ -21,9 +21,10 @@ from rlg.graph.core.component.methods import Mark, Method, mark_of
 from rlg.spelling import suggestion
 
 if TYPE_CHECKING:
-    from rlg.graph.core.build.binding import Binding
+    from rlg.graph.core.build.binding import Binding, Queue
     from rlg.graph.core.component.mode import Mode
     from rlg.graph.core.component.ops import Ops, Variable
+    from rlg.graph.spaces import Box
 
 Initializer = Callable[[np.random.Generator, tuple[int, ...]], ArrayLike]
 
@@ -174,6 +175,14 @@ class Component:
         is_kernel = trainable if kernel is None else kernel
         kind = kind or ("weight" if trainable else self.variable_kind)
         return self._binding.variable(self, name, shape, dtype, value, trainable, is_kernel, kind)
+
+    def queue(self, name: str, boxes: Sequence[Box], capacity: int) -> Queue:
+        """A queue under this component's path, of items with one tensor for each box: the
+        backend's own. Made in `create_variables`, on the device of its variables.
+        """
+        assert self._binding is not None
+        assert self._binding.creating is self
+        return self._binding.queue(self, name, boxes, capacity)
 
     # -- inside API methods -----------------------------------------------------------------------
     def variables(self, trainable: bool | None = True) -> Any:
