@@ -65,6 +65,7 @@ TASKS = {
     "ppo_pendulum": Task("agent=ppo env=pendulum", -200, "-172.2 at 100k"),
     "recurrent_ppo": Task("agent=ppo env=cartpole_positions network=lstm", 400, "500 at 100k"),
     "dqn_cartpole": Task("agent=dqn env=cartpole", 475, "500 at 50k"),
+    "sac_pendulum": Task("agent=sac env=pendulum", -200, "-157 at 20k"),
 }
 
 

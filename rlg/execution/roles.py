@@ -98,6 +98,9 @@ class Learner(Protocol):
     def learn(self, batch: Batch | Sample | None, clock: Clock) -> LearnResult:
         """One update: from a batch, or from the memory of this graph."""
 
+    def learn_due(self, due: int, clock: Clock) -> LearnResult:
+        """From the memory of this graph: of `due` updates one, or several in one call."""
+
     @property
     def stored(self) -> int:
         """Transitions in the memory, since it was empty."""
@@ -234,8 +237,8 @@ class Trainer(Protocol):
     def hungry(self) -> Collection[int]:
         """Samplers whose part of the memory has to be filled, whatever the cadence says."""
 
-    def learn(self, clock: Clock) -> LearnResult | None:
-        """One update; None if its data has not arrived yet."""
+    def learn(self, clock: Clock, due: int = 1) -> LearnResult | None:
+        """Of `due` updates one, or several in one call; None if its data has not arrived yet."""
 
     def statistics(self) -> dict[str, float]:
         """Figures to log, by tag."""

@@ -49,8 +49,8 @@ class FusedTrainer:
     def memory_nbytes(self) -> int:
         return self.learner.memory_nbytes
 
-    def learn(self, clock: Clock) -> LearnResult:
-        return self.learner.learn(None, clock)
+    def learn(self, clock: Clock, due: int = 1) -> LearnResult:
+        return self.learner.learn_due(due, clock)
 
     def statistics(self) -> dict[str, float]:
         return {}
@@ -93,7 +93,7 @@ class BatchTrainer(FusedTrainer):
     def is_ready(self) -> bool:
         return self._batch is not None
 
-    def learn(self, clock: Clock) -> LearnResult:
+    def learn(self, clock: Clock, due: int = 1) -> LearnResult:
         batch, self._batch = self._batch, None
         return self.learner.learn(batch, clock)
 
@@ -114,7 +114,7 @@ class GradientTrainer(FusedTrainer):
     def is_ready(self) -> bool:
         return bool(self._gradients)
 
-    def learn(self, clock: Clock) -> LearnResult:
+    def learn(self, clock: Clock, due: int = 1) -> LearnResult:
         return self.learner.apply(self._gradients.popleft(), clock)
 
 
@@ -139,7 +139,7 @@ class QueueTrainer(FusedTrainer):
     def is_ready(self) -> bool:
         return len(self._waiting) >= self.learner.batch_rollouts
 
-    def learn(self, clock: Clock) -> LearnResult:
+    def learn(self, clock: Clock, due: int = 1) -> LearnResult:
         """One update, with the lag of the policies that acted, in updates, and what still waits."""
         rollouts = [self._waiting.popleft() for _ in range(self.learner.batch_rollouts)]
         together = side_by_side(rollouts)

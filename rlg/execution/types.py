@@ -204,10 +204,11 @@ class Gradients(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LearnResult:
-    """What an update returns: figures to log, signed, as numbers or arrays."""
+    """What an update (or several in one call) returns: figures to log, signed, numbers or arrays."""
 
     metrics: Mapping[str, Any]
     priorities: NDArray[np.float32] | None = None  # new ones of the records that were learnt from
+    updates: int = 1  # made in one call; figures are their means
 
 
 @dataclass(slots=True)

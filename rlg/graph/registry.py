@@ -80,6 +80,10 @@ COMPONENTS: dict[str, str] = {
     "epsilon_greedy": "explorations.epsilon_greedy:EpsilonGreedy",
     "action_head": "heads.action:ActionHead",
     "value_head": "heads.value:ValueHead",
+    "critics": "policies.critics:Critics",
+    "deterministic_policy": "policies.deterministic:DeterministicPolicy",
+    "unit_actions": "policies.unit_actions:UnitActions",
+    "uniform_actions": "explorations.uniform:UniformActions",
     "policy": "policies.policy:Policy",
     "actor_critic": "policies.actor_critic:ActorCritic",
     "shared_value_policy": "policies.actor_critic:SharedValuePolicy",
@@ -122,6 +126,7 @@ COMPONENTS: dict[str, str] = {
     "ppo_loss": "losses.ppo:PPOLoss",
     "sac_loss": "losses.sac:SACLoss",
     "discrete_sac_loss": "losses.sac:DiscreteSACLoss",
+    "td3_loss": "losses.td3:TD3Loss",
     "temperature": "losses.temperature:Temperature",
     "impala_loss": "losses.impala:IMPALALoss",
     "cross_entropy_loss": "losses.supervised:CrossEntropyLoss",
@@ -163,6 +168,10 @@ COMPONENTS: dict[str, str] = {
     "recurrent_a3c": "algorithms.a3c:RecurrentA3C",
     "impala": "algorithms.impala:IMPALA",
     "recurrent_impala": "algorithms.impala:RecurrentIMPALA",
+    "sac": "algorithms.sac:SAC",
+    "discrete_sac": "algorithms.sac:DiscreteSAC",
+    "td3": "algorithms.td3:TD3",
+    "random_policy": "algorithms.random:RandomPolicy",
 }
 
 _NO_SPEC = "a component spec is a name, a mapping with `type`, or a file of one; this is {!r}."

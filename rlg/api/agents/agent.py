@@ -191,6 +191,10 @@ class Agent:
         """One update, from a batch or (None) from the memory."""
         raise NotImplementedError
 
+    def learn_due(self, due: int, clock: Clock) -> LearnResult:
+        """Of `due` updates from the memory one, or several in one call: the result says."""
+        return self.learn(None, clock)
+
     def weights(self, version: int) -> Weights:
         """What actors act by, and not the target network, slots or memory."""
         return Weights(version, self.executor.get_variables(scope=self._acting_paths()))

@@ -29,9 +29,13 @@ AGENTS: dict[str, str | type[Agent]] = {
     "a2c": "rlg.api.agents.actor_critic:A2CAgent",
     "a3c": "rlg.api.agents.a3c:A3CAgent",
     "apex": "rlg.api.agents.apex:ApexAgent",
+    "ddpg": "rlg.api.agents.td3:DDPGAgent",
     "dqn": "rlg.api.agents.dqn:DQNAgent",
     "impala": "rlg.api.agents.impala:IMPALAAgent",
     "ppo": "rlg.api.agents.actor_critic:PPOAgent",
+    "random": "rlg.api.agents.random:RandomAgent",
+    "sac": "rlg.api.agents.sac:SACAgent",
+    "td3": "rlg.api.agents.td3:TD3Agent",
 }
 
 

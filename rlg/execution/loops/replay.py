@@ -30,13 +30,13 @@ class ReplayLoop(Rounds):
                 return iteration
         made = 0
         while (due := self._due()) and made != self.trainer.burst:
-            result = self.trainer.learn(self.clock)
+            result = self.trainer.learn(self.clock, due)
             if result is None:
                 break  # Nothing has arrived from other processes.
             self._results.append(result)
-            self.clock = self.clock.after(updates=1)
-            made += 1
-            if due > 1 and stop():
+            self.clock = self.clock.after(updates=result.updates)
+            made += result.updates
+            if due > result.updates and stop():
                 iteration.is_complete = False
                 return iteration
         if self._results:

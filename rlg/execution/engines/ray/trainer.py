@@ -128,7 +128,7 @@ class ShardTrainer:
         return [fill.shard for fill in self._fills if fill.stored >= self.minimum]
 
     # -- learning ---------------------------------------------------------------------------------
-    def learn(self, clock: Clock) -> LearnResult | None:
+    def learn(self, clock: Clock, due: int = 1) -> LearnResult | None:
         """One update; None if no samples have arrived for a while."""
         self._request(clock)
         if self._pack is None:

@@ -15,7 +15,8 @@ class SACLoss(ItemLoss):
     critic: sum_i 0.5 * (Q_i(s, a) - (r + gamma (min_j Q'_j(s', a') - alpha log pi(a'|s'))))^2;
     actor: alpha log pi(a|s) - min_j Q_j(s, a). q, q_next, q_pi: Tuples of one [B] for each critic
     (two are the twins of Fujimoto et al., 2018), also with time; alpha: one number, from a
-    Temperature. The target and alpha are constants for gradients.
+    Temperature; discounts: [B], gamma^k of windows of k steps, in place of gamma. The target and
+    alpha are constants for gradients.
     """
 
     def __init__(self, gamma: Fraction = 0.99) -> None:
@@ -56,10 +57,11 @@ class SACLoss(ItemLoss):
         log_probs_next: Tensor,
         alpha: Tensor,
         weights: Tensor | None = None,
+        discounts: Tensor | None = None,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """The mean, the loss of each item, and TD errors (the mean over the critics), [B]."""
         value = self.smallest(q_next) - alpha * log_probs_next
-        return self.squares(q, rewards, terminals, value, weights)
+        return self.squares(q, rewards, terminals, value, weights, discounts)
 
     @api
     @graph_fn(fold_time=True)
@@ -78,10 +80,17 @@ class SACLoss(ItemLoss):
         return first
 
     def squares(
-        self, q: Tensor, rewards: Tensor, terminals: Tensor, value: Tensor, weights: Tensor | None
+        self,
+        q: Tensor,
+        rewards: Tensor,
+        terminals: Tensor,
+        value: Tensor,
+        weights: Tensor | None,
+        discounts: Tensor | None = None,
     ) -> tuple[Tensor, Tensor, Tensor]:
         ops = self.ops
-        target = ops.stop_gradient(rewards + self.gamma * ops.where(terminals, 0.0, value))
+        gamma = self.gamma if discounts is None else discounts
+        target = ops.stop_gradient(rewards + gamma * ops.where(terminals, 0.0, value))
         errors = ops.stack([target - critic for critic in q], -1)  # [B, critics]
         loss, items = self.weigh(0.5 * ops.sum(ops.square(errors), -1), weights)
         return loss, items, ops.mean(errors, -1)
@@ -115,13 +124,14 @@ class DiscreteSACLoss(SACLoss):
         log_probs_next: Tensor,
         alpha: Tensor,
         weights: Tensor | None = None,
+        discounts: Tensor | None = None,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """The mean, the loss of each item, and TD errors (the mean over the critics), [B]."""
         ops = self.ops
         soft = self.smallest(q_next) - alpha * log_probs_next  # [B, A]
         value = ops.sum(ops.exp(log_probs_next) * soft, -1)
         chosen = tuple(ops.pick(critic, ops.cast(actions, "int64")) for critic in q)
-        return self.squares(chosen, rewards, terminals, value, weights)
+        return self.squares(chosen, rewards, terminals, value, weights, discounts)
 
     @api
     @graph_fn(fold_time=True)

@@ -1,0 +1,289 @@
+"""What agents share that are actor-critics with a replay memory: SAC, TD3, DDPG."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from rlg.api.agents.agent import Agent
+from rlg.api.agents.observing import ObservedSteps
+from rlg.errors import ComponentError
+from rlg.execution.adders import Steps, Windows, as_steps
+from rlg.execution.cadence import Cadence
+from rlg.execution.types import Action, Batch, Clock, LearnResult, Sample
+from rlg.graph.components.algorithms.off_policy import OffPolicy
+from rlg.graph.components.layers.vectors import is_vector
+from rlg.graph.components.memories.frames import FrameReplay
+from rlg.graph.components.memories.prioritized import Prioritized, has_priorities
+from rlg.graph.components.networks.auto import for_observations
+from rlg.graph.components.policies.unit_actions import is_continuous
+from rlg.graph.components.schedules.schedule import Schedule
+from rlg.graph.registry import make
+from rlg.graph.spaces import BoolBox, Box, FloatBox, IntBox, Space
+
+# Updates in one call at most: stop requests are looked at between calls.
+MOST_AT_ONCE = 32
+
+
+class OffPolicyAgent(Agent):
+    """Runs on the loop `replay`: steps into a memory, and updates from it as `cadence` says.
+
+    A subclass says what its root is. Before `learning_starts` steps actions are uniform. Actions
+    are learnt from in units of [-1, 1], and scaled for the environment alone. Updates that are due
+    at once are one call of the root's `update`.
+    """
+
+    name: ClassVar[str]
+    loops: ClassVar[tuple[str, ...]] = ("replay", "sharded_replay")
+    apis: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "actor": ("act",),
+        "preparer": ("prepare",),
+        "learner": ("observe", "insert", "update", "update_from"),
+        "updater": ("update_from",),
+        "memory": ("insert", "sample", "update_priorities"),
+    }
+
+    def __init__(
+        self,
+        observation_space: Space,
+        action_space: Space,
+        *,
+        network: Any,
+        memory: Any,
+        optimizer: Any,
+        total_timesteps: int,
+        batch_size: int,
+        learning_starts: int,
+        train_freq: int,
+        gradient_steps: int,
+        n_step: int,
+        final_beta: float,
+        num_envs: int,
+    ) -> None:
+        super().__init__(observation_space, action_space, total_timesteps)
+        self.network = for_observations(network, observation_space)
+        self.memory = memory
+        self.optimizer = optimizer
+        self.batch_size = batch_size
+        self.learning_starts = learning_starts
+        self.train_freq = train_freq
+        self.gradient_steps = gradient_steps
+        self.n_step = n_step
+        self.final_beta = final_beta
+        self.num_envs = num_envs
+        self._memory = make(memory)
+        self._learning_rates: Schedule | None = getattr(make(optimizer), "schedule", None)
+        self._observed = ObservedSteps(self.make_adder)
+        self._is_scaled = is_continuous(action_space)
+        self._check()
+
+    def _check(self) -> None:
+        if hasattr(make(self.network), "unroll"):
+            raise ComponentError(
+                f"agent {self.name}: it replays single steps, so it has no recurrent networks. Use "
+                "another network (network=mlp)."
+            )
+        if isinstance(self._memory, FrameReplay):
+            raise ComponentError(
+                f"agent {self.name}: it keeps whole observations, and frame_replay single frames. "
+                "Use another memory: memory=replay or memory=prioritized."
+            )
+        if not self._is_scaled:
+            self._check_choices()
+
+    def _check_choices(self) -> None:
+        """Refuses actions that are not continuous, unless the agent has a way with choices."""
+        raise ComponentError(
+            f"agent {self.name}: it takes floats with finite bounds, but the environment's actions "
+            f"are {self.action_space}. {self._advice()}"
+        )
+
+    def _advice(self) -> str:
+        box = self.action_space
+        if isinstance(box, Box) and box.kind == "float":
+            return "Bound them in the environment (gymnasium.wrappers.RescaleAction)."
+        return "Use another agent (agent=dqn or agent=ppo), or another environment."
+
+    # -- what loops ask ---------------------------------------------------------------------------
+    def make_adder(self) -> Steps:
+        return Windows(self.n_step) if self.n_step > 1 else Steps()
+
+    @property
+    def cadence(self) -> Cadence:
+        return Cadence(self.learning_starts, self.train_freq, self.gradient_steps)
+
+    @property
+    def burst(self) -> int:
+        """Updates in one call: those of one round, or less."""
+        rounds = self.task_steps(self.num_envs) * self.num_envs // self.train_freq
+        return max(1, min(MOST_AT_ONCE, rounds * self.gradient_steps))
+
+    @property
+    def joined(self) -> bool:
+        """Whether critics see states and actions side by side: states are vectors."""
+        return is_vector(self.observation_space)
+
+    # -- spaces -----------------------------------------------------------------------------------
+    @property
+    def columns(self) -> Mapping[str, Space]:
+        if not self._is_scaled:
+            return {"actions": self.action_space}
+        assert isinstance(self.action_space, Box)
+        return {"actions": FloatBox(-1.0, 1.0, self.action_space.shape)}
+
+    def input_spaces(self) -> Mapping[str, Any]:
+        number = FloatBox(ranks="")
+        spaces: dict[str, Any] = {"states": self.observation_space, "n": self.batch_size}
+        spaces |= self._observed.adder(None).spaces(self._step_spaces())
+        if self.n_step > 1:
+            spaces["prepare.records"] = spaces["observe.records"]
+        spaces |= {"weights": FloatBox(), "keys": IntBox()}
+        if self._learning_rates is not None:
+            spaces["learning_rate"] = number
+        if isinstance(self._memory, Prioritized):
+            spaces |= {"priorities": FloatBox(), "beta": number}
+        return spaces
+
+    def record_space(self) -> Space:
+        return self._observed.adder(None).stored(self._step_spaces())
+
+    def _step_spaces(self) -> dict[str, Space]:
+        return {
+            "states": self.observation_space,
+            **self.columns,
+            "rewards": FloatBox(),
+            "terminals": BoolBox(),
+            "next_states": self.observation_space,
+            "truncations": BoolBox(),
+        }
+
+    # -- actor ------------------------------------------------------------------------------------
+    def is_uniform_at(self, clock: Clock) -> bool:
+        """Whether actions are drawn uniformly: there is nothing learnt to act by yet."""
+        return clock.steps < self.learning_starts
+
+    def act(
+        self, observations: Any, state: Any, resets: Any, clock: Clock, *, explore: bool = True
+    ) -> Action:
+        uniform = explore and self.is_uniform_at(clock)
+        found = self.executor.execute("act", observations, explore, uniform)
+        env, actions = found if self._is_scaled else (found, found)
+        return Action(env, {"actions": actions})
+
+    def prepare(self, batch: Batch) -> Batch:
+        records = self.executor.execute("prepare", batch.records)
+        # Not a number: a prioritized memory takes its largest so far.
+        return Batch(records, batch.size, np.full(batch.size, np.nan, np.float32))
+
+    # -- learner ----------------------------------------------------------------------------------
+    def insert(self, batch: Batch, first_env: int = 0) -> None:
+        """Steps as they were sampled, or records of another memory."""
+        if batch.priorities is None:
+            self.executor.execute("observe", batch.records)
+        else:
+            known = (batch.priorities,) if isinstance(self._memory, Prioritized) else ()
+            self.executor.execute("insert", batch.records, *known)
+        self.stored += batch.size
+
+    def export(self) -> Iterator[Batch]:
+        """All replay data, as batches that fit any other memory."""
+        assert isinstance(self._root, OffPolicy)
+        for records, priorities in self._root.memory.export():
+            yield Batch(records, len(priorities), priorities)
+
+    def learn(self, batch: Batch | Sample | None, clock: Clock) -> LearnResult:
+        if batch is None:
+            return self._learn(1, clock)
+        settings = self._settings(clock)
+        inputs: dict[str, Any] = {name: np.float32(value) for name, value in settings.items()}
+        if isinstance(batch, Sample):
+            inputs["weights"] = batch.weights
+        figures, priorities = self.executor.execute("update_from", batch.records, **inputs)
+        return LearnResult({**figures, **settings}, priorities)
+
+    def learn_due(self, due: int, clock: Clock) -> LearnResult:
+        return self._learn(self.burst if due >= self.burst else 1, clock)
+
+    def _learn(self, count: int, clock: Clock) -> LearnResult:
+        settings = self._settings(clock)
+        if has_priorities(self._memory):
+            settings["beta"] = self.beta_at(clock)
+        numbers = {name: np.float32(value) for name, value in settings.items()}
+        figures = self.executor.execute("update", self.batch_size, count, **numbers)
+        return LearnResult({**figures, **settings}, updates=count)
+
+    def _settings(self, clock: Clock) -> dict[str, float]:
+        rates = self._learning_rates
+        return {} if rates is None else {"learning_rate": rates.at(clock.progress)}
+
+    def beta_at(self, clock: Clock) -> float:
+        """The exponent of importance weights; 0, which makes all of them 1, without priorities."""
+        if not has_priorities(self._memory):
+            return 0.0
+        start: float = self._memory.beta
+        return start + clock.progress * (self.final_beta - start)
+
+    # -- memory -----------------------------------------------------------------------------------
+    def sample(self, n: int, clock: Clock) -> Sample:
+        """Records for the learner, in another process."""
+        if has_priorities(self._memory):
+            beta = np.float32(self.beta_at(clock))
+            records, keys, weights, total, least = self.executor.execute("sample", n, beta)
+            return Sample(records, keys, weights, float(total), float(least))
+        records, rows, size = self.executor.execute("sample", n)
+        return Sample(records, rows, np.ones(n, np.float32), float(size), 1.0)
+
+    def update_priorities(self, keys: Any, priorities: Any) -> int:
+        """Returns how many keys were stale, of records that are gone."""
+        if not has_priorities(self._memory):
+            return 0
+        return int(self.executor.execute("update_priorities", keys, priorities))
+
+    # -- the paper's API --------------------------------------------------------------------------
+    @property
+    def is_ready(self) -> bool:
+        """Whether there is enough replay data to learn from."""
+        return self.stored >= self.learning_starts
+
+    def observe(
+        self,
+        states: Any,
+        actions: Any,
+        rewards: Any,
+        terminals: Any,
+        next_states: Any,
+        env_id: str | None = None,
+        truncations: Any = None,
+    ) -> None:
+        cut = np.zeros(np.shape(rewards), np.bool_) if truncations is None else truncations
+        records = {
+            "states": states,
+            "actions": self._unit(actions) if self._is_scaled else actions,
+            "rewards": rewards,
+            "terminals": terminals,
+            "next_states": next_states,
+            "truncations": cut,
+        }
+        for batch in self._observed.adder(env_id).batches(as_steps(records)):
+            self.insert(batch)
+        self.clock = self.clock.after(steps=np.size(rewards))
+
+    def _unit(self, actions: Any) -> Any:
+        """The environment's actions as they are learnt from."""
+        box = self.action_space
+        assert isinstance(box, Box)
+        low, high = (np.asarray(bound, np.float32) for bound in (box.low, box.high))
+        return 2.0 * (np.asarray(actions, np.float32) - low) / (high - low) - np.float32(1.0)
+
+    # -- state ------------------------------------------------------------------------------------
+    def get_state(self, *, memory: bool = True) -> dict[str, Any]:
+        state = super().get_state(memory=memory)
+        # Of the paper's API; in a run `pending` is the sampler's.
+        state["learner"]["observed"] = self._observed.get_state()
+        return state
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        super().set_state(state)
+        self._observed.set_state(state["learner"].get("observed", {}))

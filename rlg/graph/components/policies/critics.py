@@ -1,0 +1,69 @@
+"""Judges of actions: an ensemble of Q-functions."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from rlg.graph import Component, api
+from rlg.graph.components.heads.q import QHead
+from rlg.graph.components.heads.value import ValueHead
+from rlg.graph.components.layers.vectors import Vectors
+from rlg.graph.limits import PositiveInt
+from rlg.graph.registry import make
+from rlg.graph.spaces import Box, space_from_spec
+
+
+class Critics(Component):
+    """`n` Q-functions with weights of their own; two are the twins of Fujimoto et al. (2018).
+
+    Of continuous actions each is Q(s, a), one number [B]: with `joined` the network sees states
+    and actions side by side, which asks for states that are vectors; else it sees states, and a
+    hidden layer of `units` sees its features beside the actions. Of discrete ones each is Q(s, .),
+    [B, A], of states alone. q: a Tuple of n. actions: floats [B, *shape].
+    """
+
+    def __init__(
+        self,
+        network: Any,
+        action_space: Any,
+        n: PositiveInt = 2,
+        joined: bool = True,
+        units: PositiveInt = 256,
+    ) -> None:
+        self.action_space = space_from_spec(action_space)
+        self.n = n
+        self.is_discrete = isinstance(self.action_space, Box) and self.action_space.kind == "int"
+        self.joined = joined and not self.is_discrete
+        self.units = units
+        # Copies by `copy` would start from equal weights.
+        self.networks = [make(copy.deepcopy(network)) for _ in range(n)]
+        self.heads = [self._head() for _ in range(n)]
+        self.vectors = None if self.is_discrete else Vectors()
+
+    def _head(self) -> Component:
+        if self.is_discrete:
+            return QHead(self.action_space)
+        return ValueHead() if self.joined else ValueHead(self.units)
+
+    @api
+    def call(self, states: Any, actions: Any = None) -> Any:
+        """What each critic thinks of these actions, or of all of them."""
+        if self.joined:
+            assert self.vectors is not None
+            states = self.vectors.call({"states": states, "actions": actions})
+        features = [network.call(states) for network in self.networks]
+        if self.vectors is not None and not self.joined:
+            features = [self.vectors.call({"states": x, "actions": actions}) for x in features]
+        return tuple(head.call(x) for head, x in zip(self.heads, features, strict=True))
+
+    @api
+    def first(self, states: Any, actions: Any) -> Any:
+        """What the first critic thinks, [B]: TD3's policy learns from it alone."""
+        assert self.vectors is not None
+        if self.joined:
+            return self.heads[0].call(
+                self.networks[0].call(self.vectors.call({"states": states, "actions": actions}))
+            )
+        features = self.networks[0].call(states)
+        return self.heads[0].call(self.vectors.call({"states": features, "actions": actions}))
