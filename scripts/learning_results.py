@@ -66,6 +66,8 @@ TASKS = {
     "recurrent_ppo": Task("agent=ppo env=cartpole_positions network=lstm", 400, "500 at 100k"),
     "dqn_cartpole": Task("agent=dqn env=cartpole", 475, "500 at 50k"),
     "sac_pendulum": Task("agent=sac env=pendulum", -200, "-157 at 20k"),
+    "td3_pendulum": Task("agent=td3 env=pendulum", -200, "-152 at 20k"),
+    "ddpg_pendulum": Task("agent=ddpg env=pendulum", -200, "-152 at 20k"),
 }
 
 

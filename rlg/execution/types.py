@@ -204,7 +204,7 @@ class Gradients(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LearnResult:
-    """What an update (or several in one call) returns: figures to log, signed, numbers or arrays."""
+    """What an update, or several in one call, returned: figures to log, numbers or arrays."""
 
     metrics: Mapping[str, Any]
     priorities: NDArray[np.float32] | None = None  # new ones of the records that were learnt from

@@ -89,6 +89,7 @@ COMPONENTS: dict[str, str] = {
     "shared_value_policy": "policies.actor_critic:SharedValuePolicy",
     "recurrent_actor_critic": "policies.recurrent:RecurrentActorCritic",
     "gaussian_noise": "explorations.noise:GaussianNoise",
+    "clipped_noise": "explorations.noise:ClippedNoise",
     "ornstein_uhlenbeck_noise": "explorations.noise:OrnsteinUhlenbeckNoise",
     # schedules
     "constant_schedule": "schedules.constant:ConstantSchedule",

@@ -16,7 +16,7 @@ from rlg.execution.types import Action, Batch, Clock, LearnResult, Sample
 from rlg.graph.components.algorithms.off_policy import OffPolicy
 from rlg.graph.components.layers.vectors import is_vector
 from rlg.graph.components.memories.frames import FrameReplay
-from rlg.graph.components.memories.prioritized import Prioritized, has_priorities
+from rlg.graph.components.memories.prioritized import has_priorities
 from rlg.graph.components.networks.auto import for_observations
 from rlg.graph.components.policies.unit_actions import is_continuous
 from rlg.graph.components.schedules.schedule import Schedule
@@ -139,11 +139,11 @@ class OffPolicyAgent(Agent):
         spaces |= self._observed.adder(None).spaces(self._step_spaces())
         if self.n_step > 1:
             spaces["prepare.records"] = spaces["observe.records"]
-        spaces |= {"weights": FloatBox(), "keys": IntBox()}
+        spaces |= {"weights": FloatBox(), "keys": IntBox(), "priorities": FloatBox()}
         if self._learning_rates is not None:
             spaces["learning_rate"] = number
-        if isinstance(self._memory, Prioritized):
-            spaces |= {"priorities": FloatBox(), "beta": number}
+        if has_priorities(self._memory):
+            spaces["beta"] = number
         return spaces
 
     def record_space(self) -> Space:
@@ -183,8 +183,7 @@ class OffPolicyAgent(Agent):
         if batch.priorities is None:
             self.executor.execute("observe", batch.records)
         else:
-            known = (batch.priorities,) if isinstance(self._memory, Prioritized) else ()
-            self.executor.execute("insert", batch.records, *known)
+            self.executor.execute("insert", batch.records, batch.priorities)
         self.stored += batch.size
 
     def export(self) -> Iterator[Batch]:
@@ -237,8 +236,6 @@ class OffPolicyAgent(Agent):
 
     def update_priorities(self, keys: Any, priorities: Any) -> int:
         """Returns how many keys were stale, of records that are gone."""
-        if not has_priorities(self._memory):
-            return 0
         return int(self.executor.execute("update_priorities", keys, priorities))
 
     # -- the paper's API --------------------------------------------------------------------------

@@ -9,11 +9,11 @@ from rlg.graph import Component, Size, Static, Tensor, api, graph_fn
 from rlg.graph.components.common.sync import TargetSync
 from rlg.graph.components.explorations.uniform import UniformActions
 from rlg.graph.components.memories.frames import FrameReplay
-from rlg.graph.components.memories.prioritized import has_priorities
+from rlg.graph.components.memories.prioritized import Prioritized, has_priorities
 from rlg.graph.components.memories.transitions import NStepTransitions
 from rlg.graph.components.policies.unit_actions import UnitActions, is_continuous
 from rlg.graph.registry import make
-from rlg.graph.spaces import Space, map_leaves, space_from_spec
+from rlg.graph.spaces import FloatBox, Space, map_leaves, space_from_spec
 
 
 class OffPolicy(Component):
@@ -84,8 +84,11 @@ class OffPolicy(Component):
 
     @api
     def insert(self, records: Any, priorities: Any = None) -> None:
-        """Records as the memory keeps them, from another one; priorities: [B], where it has any."""
-        self.memory.insert(*(x for x in (records, priorities) if x is not None))
+        """Records as the memory keeps them, from another one; priorities: [B], if it keeps any."""
+        if priorities is None or not isinstance(self.memory, Prioritized):
+            self.memory.insert(records)
+        else:
+            self.memory.insert(records, priorities)
 
     @api
     def sample(self, n: Size = 256, beta: Any = None) -> Any:
@@ -99,8 +102,10 @@ class OffPolicy(Component):
 
     @api
     def update_priorities(self, keys: Any, priorities: Any) -> Any:
-        """Returns how many keys were stale, of records that are gone."""
-        return self.memory.update(keys, priorities)
+        """Returns how many keys were stale, of records that are gone; none without priorities."""
+        if self.is_prioritized:
+            return self.memory.update(keys, priorities)
+        return self.nothing()
 
     # -- learning ---------------------------------------------------------------------------------
     @api
@@ -167,7 +172,10 @@ class OffPolicy(Component):
 
         return map_leaves(parted, inputs)
 
-    @graph_fn
+    def _flat(self, td_errors: Space) -> Space:
+        return FloatBox()
+
+    @graph_fn(spaces=_flat)
     def gather(self, td_errors: Tensor) -> Tensor:
         """The order of `keys` again, [count * n] of [count, n]."""
         if self.is_prioritized:
@@ -177,6 +185,10 @@ class OffPolicy(Component):
     @graph_fn(split=True)
     def average(self, figures: Tensor) -> Tensor:
         return self.ops.mean(figures, 0)
+
+    @graph_fn
+    def nothing(self) -> Tensor:
+        return self.ops.constant(0, "int64")
 
     @graph_fn
     def sizes(self, td_errors: Tensor) -> Tensor:

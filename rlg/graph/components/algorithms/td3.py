@@ -6,6 +6,7 @@ from typing import Any
 
 from rlg.graph import Tensor, api, graph_fn
 from rlg.graph.components.algorithms.off_policy import OffPolicy
+from rlg.graph.components.explorations.noise import ClippedNoise
 from rlg.graph.components.initializers import TORCH, recommend
 from rlg.graph.components.losses.td3 import TD3Loss
 from rlg.graph.components.policies.critics import Critics
@@ -53,6 +54,8 @@ class TD3(OffPolicy):
         self.joined = joined
         space = UnitActions(self.action_space).unit_space
         self.exploration = make(exploration, action_space=space)
+        noise = target_policy_noise, target_noise_clip
+        self.smoothing = ClippedNoise(space, *noise) if target_policy_noise else None
         self.policy = DeterministicPolicy(network, space.shape)
         self.critics = Critics(network, space, n_critics, joined)
         recommend(TORCH, self.policy)
@@ -78,8 +81,8 @@ class TD3(OffPolicy):
         with self.no_gradient():
             states = records["next_states"]
             actions = self.target_policy.call(states)
-            if self.target_policy_noise:
-                actions = self.smooth(actions)
+            if self.smoothing is not None:
+                actions = self.smoothing.explore(actions)
             q_next = self.target_critics.call(states, actions)
         q = self.critics.call(records["states"], records["actions"])
         critic_loss, _, td_errors = self.loss.critic_loss(
@@ -112,14 +115,6 @@ class TD3(OffPolicy):
     def _wait(self, states: Any, learning_rate: Any = None) -> Any:
         """Not now; the policy's last loss."""
         return self.last_loss()
-
-    @graph_fn
-    def smooth(self, actions: Tensor) -> Tensor:
-        """Noise on what the target policy does, so that critics don't follow sharp peaks."""
-        ops, limit = self.ops, self.target_noise_clip
-        shape = (ops.batch_size(actions), *self.action_space.shape)  # type: ignore[attr-defined]
-        noise = ops.clip(self.target_policy_noise * ops.random_normal(shape), -limit, limit)
-        return ops.clip(actions + noise, -1.0, 1.0)
 
     @graph_fn
     def is_due(self) -> Tensor:

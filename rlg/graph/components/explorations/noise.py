@@ -9,6 +9,7 @@ import numpy as np
 
 from rlg.errors import ComponentError, SpaceError
 from rlg.graph import Component, Tensor, api, graph_fn
+from rlg.graph.limits import NonNegativeFloat
 from rlg.graph.spaces import Box, Space, space_from_spec
 
 
@@ -64,6 +65,27 @@ class GaussianNoise(ActionNoise):
         ops = self.ops
         normal = ops.random_normal((ops.batch_size(actions), *self.action_space.shape))
         return self._add(actions, self.mean + self.sigma * normal, scale)
+
+
+class ClippedNoise(ActionNoise):
+    """Adds normal noise of at most `limit`, as on the actions that TD3's targets judge: Fujimoto et
+    al. (2018), equation 14, so that critics can't follow sharp peaks.
+
+    actions: float [B, *shape]; scale: a factor for the noise, one number or [B].
+    """
+
+    def __init__(
+        self, action_space: Any, sigma: NonNegativeFloat = 0.2, limit: NonNegativeFloat = 0.5
+    ) -> None:
+        super().__init__(action_space, 0.0, sigma)
+        self.limit = limit
+
+    @api
+    @graph_fn
+    def explore(self, actions: Tensor, scale: Tensor | None = None) -> Tensor:
+        ops, limit = self.ops, self.limit
+        normal = ops.random_normal((ops.batch_size(actions), *self.action_space.shape))
+        return self._add(actions, ops.clip(self.sigma * normal, -limit, limit), scale)
 
 
 class OrnsteinUhlenbeckNoise(ActionNoise):

@@ -37,8 +37,8 @@ class Critics(Component):
         self.joined = joined and not self.is_discrete
         self.units = units
         # Copies by `copy` would start from equal weights.
-        self.networks = [make(copy.deepcopy(network)) for _ in range(n)]
-        self.heads = [self._head() for _ in range(n)]
+        self.networks = {str(i): make(copy.deepcopy(network)) for i in range(n)}
+        self.heads = {name: self._head() for name in self.networks}
         self.vectors = None if self.is_discrete else Vectors()
 
     def _head(self) -> Component:
@@ -49,21 +49,20 @@ class Critics(Component):
     @api
     def call(self, states: Any, actions: Any = None) -> Any:
         """What each critic thinks of these actions, or of all of them."""
-        if self.joined:
-            assert self.vectors is not None
-            states = self.vectors.call({"states": states, "actions": actions})
-        features = [network.call(states) for network in self.networks]
-        if self.vectors is not None and not self.joined:
-            features = [self.vectors.call({"states": x, "actions": actions}) for x in features]
-        return tuple(head.call(x) for head, x in zip(self.heads, features, strict=True))
+        seen = self._beside(states, actions) if self.joined else states
+        return tuple(self._judged(name, seen, actions) for name in self.networks)
 
     @api
     def first(self, states: Any, actions: Any) -> Any:
         """What the first critic thinks, [B]: TD3's policy learns from it alone."""
+        seen = self._beside(states, actions) if self.joined else states
+        return self._judged("0", seen, actions)
+
+    def _judged(self, name: str, seen: Any, actions: Any) -> Any:
+        features = self.networks[name].call(seen)
+        late = not self.joined and not self.is_discrete
+        return self.heads[name].call(self._beside(features, actions) if late else features)
+
+    def _beside(self, states: Any, actions: Any) -> Any:
         assert self.vectors is not None
-        if self.joined:
-            return self.heads[0].call(
-                self.networks[0].call(self.vectors.call({"states": states, "actions": actions}))
-            )
-        features = self.networks[0].call(states)
-        return self.heads[0].call(self.vectors.call({"states": features, "actions": actions}))
+        return self.vectors.call({"states": states, "actions": actions})
