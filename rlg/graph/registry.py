@@ -81,6 +81,7 @@ COMPONENTS: dict[str, str] = {
     "action_head": "heads.action:ActionHead",
     "value_head": "heads.value:ValueHead",
     "critics": "policies.critics:Critics",
+    "discrete_critics": "policies.critics:DiscreteCritics",
     "deterministic_policy": "policies.deterministic:DeterministicPolicy",
     "unit_actions": "policies.unit_actions:UnitActions",
     "uniform_actions": "explorations.uniform:UniformActions",

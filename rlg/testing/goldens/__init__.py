@@ -11,6 +11,7 @@ from rlg.testing.goldens.golden import Golden
 from rlg.testing.goldens.layers import LAYERS
 from rlg.testing.goldens.losses import LOSSES
 from rlg.testing.goldens.memories import MEMORIES
+from rlg.testing.goldens.off_policy import OFF_POLICY
 from rlg.testing.goldens.on_policy import ON_POLICY
 from rlg.testing.goldens.optimizers import OPTIMIZERS
 from rlg.testing.goldens.policies import POLICIES
@@ -29,6 +30,7 @@ GOLDENS: list[Golden] = [
     *LOSSES,
     *OPTIMIZERS,
     *ON_POLICY,
+    *OFF_POLICY,
 ]
 
 __all__ = ["GOLDENS", "Golden"]

@@ -74,6 +74,7 @@ LOSSES: list[Golden] = [
             "terminals": BoolBox(),
             "alpha": NUMBER,
             "weights": WEIGHTS,
+            "discounts": WEIGHTS,
         },
     ),
     Golden(
@@ -87,6 +88,7 @@ LOSSES: list[Golden] = [
             "terminals": BoolBox(),
             "alpha": NUMBER,
             "weights": WEIGHTS,
+            "discounts": WEIGHTS,
         },
     ),
     Golden(

@@ -10,7 +10,7 @@ from rlg.graph.components.algorithms.off_policy import OffPolicy
 from rlg.graph.components.initializers import TORCH, recommend
 from rlg.graph.components.losses.sac import DiscreteSACLoss, SACLoss
 from rlg.graph.components.losses.temperature import Temperature
-from rlg.graph.components.policies.critics import Critics
+from rlg.graph.components.policies.critics import Critics, DiscreteCritics
 from rlg.graph.components.policies.policy import Policy
 from rlg.graph.components.policies.unit_actions import UnitActions
 from rlg.graph.limits import Fraction, PositiveFraction, PositiveInt
@@ -54,7 +54,7 @@ class SAC(OffPolicy):
         self.joined = joined
         space = self._learned_space()
         self.policy = self._policy(space)
-        self.critics = Critics(network, space, n_critics, joined)
+        self.critics = self._critics(space)
         recommend(TORCH, self.policy)
         recommend(TORCH, self.critics)
         self.target_critics = self.critics.copy(scope="target_critics")
@@ -69,6 +69,9 @@ class SAC(OffPolicy):
 
     def _policy(self, space: Box) -> Policy:
         return Policy(self.network, space, {"type": "action_head", "state_dependent_std": True})
+
+    def _critics(self, space: Box) -> Any:
+        return Critics(self.network, self.n_critics, self.joined)
 
     def _loss(self) -> SACLoss:
         return SACLoss(self.gamma)
@@ -137,6 +140,9 @@ class DiscreteSAC(SAC):
 
     def _policy(self, space: Box) -> Policy:
         return Policy(self.network, space)
+
+    def _critics(self, space: Box) -> Any:
+        return DiscreteCritics(self.network, space, self.n_critics)
 
     def _loss(self) -> SACLoss:
         return DiscreteSACLoss(self.gamma)

@@ -57,7 +57,7 @@ class TD3(OffPolicy):
         noise = target_policy_noise, target_noise_clip
         self.smoothing = ClippedNoise(space, *noise) if target_policy_noise else None
         self.policy = DeterministicPolicy(network, space.shape)
-        self.critics = Critics(network, space, n_critics, joined)
+        self.critics = Critics(network, n_critics, joined)
         recommend(TORCH, self.policy)
         recommend(TORCH, self.critics)
         self.target_policy = self.policy.copy(scope="target_policy")
