@@ -38,6 +38,7 @@ def _spaces(actions: Space) -> dict[str, Any]:
         "priorities": FloatBox(0.0, 1.0),
         "weights": FloatBox(0.0, 1.0),
         "learning_rate": NUMBER,
+        "beta": FloatBox(0.0, 1.0, ranks=""),
     }
 
 
@@ -48,7 +49,6 @@ def _windows(actions: Space) -> dict[str, Any]:
         "records": _records(actions, discounts=FloatBox(0.0, 1.0)),
         "observe.records": segments,
         "prepare.records": segments,
-        "beta": FloatBox(0.0, 1.0, ranks=""),
     }
 
 

@@ -47,6 +47,7 @@ class TD3(OffPolicy):
     ) -> None:
         super().__init__(action_space, memory, gamma, tau, n_step)
         optimizer = ADAM if optimizer is None else optimizer
+        self.network = network
         self.n_critics = n_critics
         self.policy_delay = policy_delay
         self.target_policy_noise = target_policy_noise

@@ -25,6 +25,7 @@ class Critics(Component):
     def __init__(
         self, network: Any, n: PositiveInt = 2, joined: bool = True, units: PositiveInt = 256
     ) -> None:
+        self.network = network
         self.n = n
         self.joined = joined
         self.units = units
@@ -62,6 +63,7 @@ class DiscreteCritics(Component):
 
     def __init__(self, network: Any, action_space: Any, n: PositiveInt = 2) -> None:
         self.action_space = discrete(type(self).__name__, action_space)
+        self.network = network
         self.n = n
         self.networks = _apart(network, n)
         self.heads = {name: QHead(self.action_space) for name in self.networks}
