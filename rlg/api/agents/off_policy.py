@@ -7,10 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from rlg.api.agents.agent import Agent
-from rlg.api.agents.observing import ObservedSteps
+from rlg.api.agents.observing import Observing
 from rlg.errors import ComponentError
-from rlg.execution.adders import Steps, Windows, as_steps
+from rlg.execution.adders import Steps, Windows
 from rlg.execution.cadence import Cadence
 from rlg.execution.types import Action, Batch, Clock, LearnResult, Sample
 from rlg.graph.components.algorithms.off_policy import OffPolicy
@@ -27,7 +26,7 @@ from rlg.graph.spaces import BoolBox, Box, FloatBox, IntBox, Space
 MOST_AT_ONCE = 32
 
 
-class OffPolicyAgent(Agent):
+class OffPolicyAgent(Observing):
     """Runs on the loop `replay`: steps into a memory, and updates from it as `cadence` says.
 
     A subclass says what its root is. Before `learning_starts` steps actions are uniform. Actions
@@ -75,7 +74,7 @@ class OffPolicyAgent(Agent):
         self.num_envs = num_envs
         self._memory = make(memory)
         self._learning_rates: Schedule | None = getattr(make(optimizer), "schedule", None)
-        self._observed = ObservedSteps(self.make_adder)
+        self.restart_adders()
         self._is_scaled = is_continuous(action_space)
         self._check()
 
@@ -136,7 +135,7 @@ class OffPolicyAgent(Agent):
     def input_spaces(self) -> Mapping[str, Any]:
         number = FloatBox(ranks="")
         spaces: dict[str, Any] = {"states": self.observation_space, "n": self.batch_size}
-        spaces |= self._observed.adder(None).spaces(self._step_spaces())
+        spaces |= self._adder.spaces(self._step_spaces())
         if self.n_step > 1:
             spaces["prepare.records"] = spaces["observe.records"]
         spaces |= {"weights": FloatBox(), "keys": IntBox(), "priorities": FloatBox()}
@@ -147,7 +146,7 @@ class OffPolicyAgent(Agent):
         return spaces
 
     def record_space(self) -> Space:
-        return self._observed.adder(None).stored(self._step_spaces())
+        return self._adder.stored(self._step_spaces())
 
     def _step_spaces(self) -> dict[str, Space]:
         return {
@@ -239,11 +238,6 @@ class OffPolicyAgent(Agent):
         return int(self.executor.execute("update_priorities", keys, priorities))
 
     # -- the paper's API --------------------------------------------------------------------------
-    @property
-    def is_ready(self) -> bool:
-        """Whether there is enough replay data to learn from."""
-        return self.stored >= self.learning_starts
-
     def observe(
         self,
         states: Any,
@@ -254,18 +248,8 @@ class OffPolicyAgent(Agent):
         env_id: str | None = None,
         truncations: Any = None,
     ) -> None:
-        cut = np.zeros(np.shape(rewards), np.bool_) if truncations is None else truncations
-        records = {
-            "states": states,
-            "actions": self._unit(actions) if self._is_scaled else actions,
-            "rewards": rewards,
-            "terminals": terminals,
-            "next_states": next_states,
-            "truncations": cut,
-        }
-        for batch in self._observed.adder(env_id).batches(as_steps(records)):
-            self.insert(batch)
-        self.clock = self.clock.after(steps=np.size(rewards))
+        learned = self._unit(actions) if self._is_scaled else actions
+        super().observe(states, learned, rewards, terminals, next_states, env_id, truncations)
 
     def _unit(self, actions: Any) -> Any:
         """The environment's actions as they are learnt from."""
@@ -273,14 +257,3 @@ class OffPolicyAgent(Agent):
         assert isinstance(box, Box)
         low, high = (np.asarray(bound, np.float32) for bound in (box.low, box.high))
         return 2.0 * (np.asarray(actions, np.float32) - low) / (high - low) - np.float32(1.0)
-
-    # -- state ------------------------------------------------------------------------------------
-    def get_state(self, *, memory: bool = True) -> dict[str, Any]:
-        state = super().get_state(memory=memory)
-        # Of the paper's API; in a run `pending` is the sampler's.
-        state["learner"]["observed"] = self._observed.get_state()
-        return state
-
-    def set_state(self, state: Mapping[str, Any]) -> None:
-        super().set_state(state)
-        self._observed.set_state(state["learner"].get("observed", {}))
