@@ -9,6 +9,8 @@ import pytest
 from tests.execution.suite import ExecutorSuite, RepeatingSuite
 
 pytestmark = pytest.mark.timeout(240)
+LOCAL: dict[str, Any] = {"type": "local"}
+THREADS: dict[str, Any] = {"type": "threads"}
 SAC: dict[str, Any] = {
     "type": "sac",
     "batch_size": 16,
@@ -19,12 +21,12 @@ SAC: dict[str, Any] = {
 
 
 class TestLocal(RepeatingSuite, ExecutorSuite):
-    executor = alone = {"type": "local"}
+    executor = alone = LOCAL
     agent = SAC
 
 
 class TestThreads(RepeatingSuite, ExecutorSuite):
-    executor = alone = {"type": "threads"}
+    executor = alone = THREADS
     agent = SAC
 
 
