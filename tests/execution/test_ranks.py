@@ -18,6 +18,7 @@ from rlg.api.agents.agent import BuildOptions
 from rlg.api.agents.factory import ConfiguredAgents
 from rlg.api.config.validate import validate
 from rlg.execution.engines.local import make_sampler
+from rlg.execution.engines.ranks import collective
 from rlg.execution.engines.ranks.collective import RankLostError
 from rlg.execution.engines.ranks.crew import Crew
 from rlg.execution.types import Batch, Clock, SavedBatches, side_by_side
@@ -80,6 +81,14 @@ def test_a_rank_that_is_gone_is_an_error_at_once_and_one_that_hangs_after_the_ti
     assert re.search(expected, said), said
 
 
+def test_ranks_that_do_not_find_each_other_are_lost(monkeypatch):
+    from torch import distributed
+
+    monkeypatch.setattr(collective, "MEETING", 0.5)
+    with pytest.raises(RankLostError):
+        collective.GlooCollective(distributed.HashStore(), 0, 2, 0.1)
+
+
 def test_an_average_is_one_exchange_and_keeps_shapes_and_types():
     calls: list[int] = []
 
@@ -111,10 +120,11 @@ def test_the_wish_to_stop_travels_with_an_average_and_is_known_to_all():
         crew.average([np.zeros(2)])
         after = crew.is_stopped()
         crew.begin_round(lambda: False)
+        again = crew.is_stopped()
         crew.average([np.zeros(2)])
-        return before, after, crew.is_stopped(), crew.any(ranks.rank == 1, False)
+        return before, after, again, crew.is_stopped(), crew.any(ranks.rank == 1, False)
 
-    assert together(2, run) == [(False, True, False, [True, False])] * 2
+    assert together(2, run) == [(False, True, False, False, [True, False])] * 2
 
 
 # -- updates --------------------------------------------------------------------------------------
