@@ -1,4 +1,4 @@
-"""SAC and TD3 on every engine that offers a replay loop."""
+"""SAC on every engine that offers a replay loop."""
 
 from __future__ import annotations
 
