@@ -249,8 +249,8 @@ def test_what_train_refuses_is_refused_here(rlg, words, parts):
 
 @pytest.mark.parametrize("backend", EXECUTORS)
 def test_the_options_of_a_backend_are_those_of_its_executor(backend):
-    # The seed is the run's; the mode is in the type; role and session are the engine's.
-    given = ("seed", "mode", "role", "owner", "target")
+    # The seed is the run's; the mode is in the type; role and sessions are the engine's.
+    given = ("seed", "mode", "role", "owner", "target", "task", "filters")
     executor = arguments_of(type(make_executor(backend)), without=given)
     assert backend_arguments(backend) == executor
 
