@@ -19,6 +19,7 @@ from rlg.graph.components.memories.prioritized import has_priorities
 from rlg.graph.components.networks.auto import for_observations
 from rlg.graph.components.policies.unit_actions import is_continuous
 from rlg.graph.components.schedules.schedule import Schedule
+from rlg.graph.limits import Fraction, PositiveFraction, PositiveInt
 from rlg.graph.registry import make
 from rlg.graph.spaces import BoolBox, Box, FloatBox, IntBox, Space
 
@@ -50,21 +51,27 @@ class OffPolicyAgent(Observing):
         action_space: Space,
         *,
         network: Any,
-        memory: Any,
-        optimizer: Any,
-        total_timesteps: int,
-        batch_size: int,
-        learning_starts: int,
-        train_freq: int,
-        gradient_steps: int,
-        n_step: int,
-        final_beta: float,
-        num_envs: int,
+        memory: Any = "replay",
+        optimizer: Any = "adam",
+        total_timesteps: PositiveInt = 50_000,
+        gamma: Fraction = 0.99,
+        tau: PositiveFraction = 0.005,
+        batch_size: PositiveInt = 256,
+        learning_starts: PositiveInt = 100,
+        train_freq: PositiveInt = 1,
+        gradient_steps: PositiveInt = 1,
+        n_critics: PositiveInt = 2,
+        n_step: PositiveInt = 1,
+        final_beta: Fraction = 1.0,
+        num_envs: PositiveInt = 1,
     ) -> None:
         super().__init__(observation_space, action_space, total_timesteps)
         self.network = for_observations(network, observation_space)
         self.memory = memory
         self.optimizer = optimizer
+        self.gamma = gamma
+        self.tau = tau
+        self.n_critics = n_critics
         self.batch_size = batch_size
         self.learning_starts = learning_starts
         self.train_freq = train_freq

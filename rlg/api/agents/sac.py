@@ -8,7 +8,6 @@ from rlg.api.agents.off_policy import OffPolicyAgent
 from rlg.errors import ComponentError
 from rlg.graph import Component
 from rlg.graph.components.algorithms.sac import SAC, DiscreteSAC
-from rlg.graph.limits import Fraction, PositiveFraction, PositiveInt
 from rlg.graph.spaces import Box, Space
 
 
@@ -28,42 +27,13 @@ class SACAgent(OffPolicyAgent):
         action_space: Space,
         *,
         network: Any,
-        memory: Any = "replay",
-        optimizer: Any = "adam",
-        total_timesteps: PositiveInt = 50_000,
-        gamma: Fraction = 0.99,
-        tau: PositiveFraction = 0.005,
-        batch_size: PositiveInt = 256,
-        learning_starts: PositiveInt = 100,
-        train_freq: PositiveInt = 1,
-        gradient_steps: PositiveInt = 1,
         ent_coef: float | str = "auto",
         target_entropy: float | str = "auto",
-        n_critics: PositiveInt = 2,
-        n_step: PositiveInt = 1,
-        final_beta: Fraction = 1.0,
-        num_envs: PositiveInt = 1,
+        **options: Any,
     ) -> None:
-        self.gamma = gamma
-        self.tau = tau
         self.ent_coef = ent_coef
         self.target_entropy = target_entropy
-        self.n_critics = n_critics
-        super().__init__(
-            observation_space,
-            action_space,
-            network=network,
-            memory=memory,
-            optimizer=optimizer,
-            total_timesteps=total_timesteps,
-            batch_size=batch_size,
-            learning_starts=learning_starts,
-            train_freq=train_freq,
-            gradient_steps=gradient_steps,
-            n_step=n_step,
-            final_beta=final_beta,
-            num_envs=num_envs,
-        )
+        super().__init__(observation_space, action_space, network=network, **options)
 
     def _check_choices(self) -> None:
         box = self.action_space

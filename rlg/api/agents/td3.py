@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from rlg.api.agents.off_policy import OffPolicyAgent
 from rlg.graph import Component
 from rlg.graph.components.algorithms.td3 import TD3
-from rlg.graph.limits import Fraction, NonNegativeFloat, PositiveFraction, PositiveInt
+from rlg.graph.limits import NonNegativeFloat, PositiveInt
 from rlg.graph.spaces import Space
 
 
@@ -26,46 +26,17 @@ class TD3Agent(OffPolicyAgent):
         action_space: Space,
         *,
         network: Any,
-        memory: Any = "replay",
-        optimizer: Any = "adam",
-        total_timesteps: PositiveInt = 50_000,
-        gamma: Fraction = 0.99,
-        tau: PositiveFraction = 0.005,
-        batch_size: PositiveInt = 256,
-        learning_starts: PositiveInt = 100,
-        train_freq: PositiveInt = 1,
-        gradient_steps: PositiveInt = 1,
         action_noise: NonNegativeFloat = 0.1,
-        n_critics: PositiveInt = 2,
         policy_delay: PositiveInt = 2,
         target_policy_noise: NonNegativeFloat = 0.2,
         target_noise_clip: NonNegativeFloat = 0.5,
-        n_step: PositiveInt = 1,
-        final_beta: Fraction = 1.0,
-        num_envs: PositiveInt = 1,
+        **options: Any,
     ) -> None:
-        self.gamma = gamma
-        self.tau = tau
         self.action_noise = action_noise
-        self.n_critics = n_critics
         self.policy_delay = policy_delay
         self.target_policy_noise = target_policy_noise
         self.target_noise_clip = target_noise_clip
-        super().__init__(
-            observation_space,
-            action_space,
-            network=network,
-            memory=memory,
-            optimizer=optimizer,
-            total_timesteps=total_timesteps,
-            batch_size=batch_size,
-            learning_starts=learning_starts,
-            train_freq=train_freq,
-            gradient_steps=gradient_steps,
-            n_step=n_step,
-            final_beta=final_beta,
-            num_envs=num_envs,
-        )
+        super().__init__(observation_space, action_space, network=network, **options)
 
     def make_root(self) -> Component:
         root: Component = TD3(
