@@ -203,7 +203,6 @@ def test_the_memory_is_estimated_to_the_byte(rlg, words, bytes_each):
         (["evaluation.interval=0", "evaluation.stop_at=3"], "evaluation.stop_at=3"),
         (["backend.threads=4000"], "4000"),
         (["backend.replicas=4000"], "backend.threads=1 for each of backend.replicas=4000 is more"),
-        (["agent=ppo", "backend.replicas=2"], "backend.replicas=2 changes nothing: ppo learns"),
     ],
 )
 def test_what_makes_no_sense_gets_a_line(rlg, words, part):

@@ -52,6 +52,15 @@ REFUSED = {
 }
 
 
+# agent -> why its updates can't be shared by replicas
+WHOLE = {
+    "sac": "its update is several steps that build on each other",
+    "td3": "its update is several steps that build on each other",
+    "ddpg": "its update is several steps that build on each other",
+    "random": "it learns nothing",
+}
+
+
 def config(**changes: Any) -> dict[str, Any]:
     smallest = {"agent": {"type": "dqn"}, "env": {"name": "cartpole"}, "network": {"type": "mlp"}}
     return {**smallest, **changes}
@@ -201,3 +210,23 @@ def test_a_loop_that_an_engine_does_not_offer_is_refused_with_those_that_it_does
     offered = "local offers the loops replay, batches, actor_learner, gradients, but agent dqn"
     with pytest.raises(SpecError, match=offered):
         validate(config())
+
+
+@pytest.mark.parametrize("kind", WHOLE)
+def test_replicas_of_an_agent_that_learns_from_whole_batches_are_refused(kind):
+    changes = {"agent": {"type": kind}, "env": {"name": "pendulum"}, "memory": {"type": "replay"}}
+    validate(config(**changes, backend={"type": "torch", "replicas": 1}))
+    with pytest.raises(SpecError) as error:
+        validate(config(**changes, backend={"type": "torch", "replicas": 2}))
+    assert str(error.value).startswith(
+        f"backend.replicas: must be 1 for agent {kind}, got 2: {WHOLE[kind]}"
+    )
+    assert str(error.value).endswith("Write backend.replicas=1.")
+
+
+@pytest.mark.parametrize("kind", ["ppo", "a2c", "a3c", "impala", "dqn"])
+def test_replicas_of_other_agents_are_accepted(kind):
+    engine = {"a3c": "ray"}.get(kind, "local")
+    changes = {"agent": {"type": kind}, "executor": {"type": engine}}
+    found = validate(config(**changes, backend={"type": "torch", "replicas": 2}))
+    assert found["backend"]["replicas"] == 2

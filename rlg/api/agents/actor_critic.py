@@ -37,6 +37,7 @@ class ActorCriticAgent(OnPolicyAgent):
         "learner": ("update", "value"),
     }
     acting_scopes: ClassVar[tuple[str, ...]] = ("policy", "observations")
+    replicates = True
     # What the root's `act` returns for learning behind the actions, one number each.
     acted_numbers: ClassVar[tuple[str, ...]] = ("log_probs", "values")
 

@@ -56,8 +56,9 @@ class Agent:
     parts: ClassVar[tuple[str, ...]] = ("network", "memory", "optimizer")
     # The root's API methods that each role calls.
     apis: ClassVar[Mapping[str, tuple[str, ...]]] = {}
-    # Whether replicas share the batch of an update, see Component.replicate.
+    # Whether replicas share the batch of an update, see Component.replicate; if not, why.
     replicates: ClassVar[bool] = False
+    learns_whole: ClassVar[str] = "its update does not share out a batch"
     # Variables below these scopes (relative to the root) travel from learner to actors.
     acting_scopes: ClassVar[tuple[str, ...]] = ("policy",)
 

@@ -37,6 +37,7 @@ class OffPolicyAgent(Observing):
 
     name: ClassVar[str]
     loops: ClassVar[tuple[str, ...]] = ("replay", "sharded_replay")
+    learns_whole = "its update is several steps that build on each other, with draws between them"
     apis: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "actor": ("act",),
         "preparer": ("prepare",),

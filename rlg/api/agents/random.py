@@ -29,6 +29,7 @@ class RandomAgent(Agent):
 
     loops: ClassVar[tuple[str, ...]] = ("replay",)
     parts: ClassVar[tuple[str, ...]] = ()
+    learns_whole = "it learns nothing"
     apis: ClassVar[Mapping[str, tuple[str, ...]]] = {"actor": ("act",), "learner": ("act",)}
     acting_scopes: ClassVar[tuple[str, ...]] = ()
 

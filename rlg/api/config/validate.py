@@ -81,6 +81,7 @@ def validate(config: Mapping[str, Any], *, loads_backend: bool = True) -> dict[s
         made = make_agent(timed, observations, actions, **parts)
     choose_loop(sections["executor"]["type"], agent["type"], made.loops)
     _check_batch(agent, parts.get("memory"), made)
+    _check_replicas(agent["type"], backend.get("replicas", 1), made)
     if loads_backend:
         check_devices(backend)
     fixed = {"agent": agent, "env": env, **parts, "backend": backend}
@@ -189,4 +190,13 @@ def _check_batch(agent: Mapping[str, Any], memory: Any, made: Agent) -> None:
         raise SpecError(
             f"agent.batch_size: must be at most {room}, got {batch}: memory.buffer_size={size} "
             f"holds no more {of}. Choose a smaller batch or a larger memory."
+        )
+
+
+def _check_replicas(name: str, replicas: int, made: Agent) -> None:
+    """Refuses replicas for an agent whose update they would not share."""
+    if replicas > 1 and not made.replicates:
+        raise SpecError(
+            f"backend.replicas: must be 1 for agent {name}, got {replicas}: {made.learns_whole}. "
+            "Write backend.replicas=1."
         )

@@ -122,20 +122,14 @@ def report_on(config: Mapping[str, Any]) -> Report:
     found.add("frames", skip * total, line)
     if "memory" in config:
         _add_memory(found, config, agent)
-    _add_threads(found, config, agent)
+    _add_threads(found, config)
     return found
 
 
-def _add_threads(found: Report, config: Mapping[str, Any], agent: Any) -> None:
+def _add_threads(found: Report, config: Mapping[str, Any]) -> None:
     """Warnings about threads and replicas."""
     threads, replicas = config["backend"].get("threads"), config["backend"].get("replicas", 1)
     cores, words = len(os.sched_getaffinity(0)), f"backend.threads={threads}"
-    if replicas > 1 and not agent.replicates:
-        found.warnings.append(
-            f"backend.replicas={replicas} changes nothing: {config['agent']['type']} learns from "
-            "whole batches."
-        )
-        replicas = 1
     if replicas > 1:
         words += f" for each of backend.replicas={replicas}"
     if threads is not None and threads * replicas > cores:

@@ -49,8 +49,8 @@ class A2C(OnPolicy):
         self.ent_coef = ent_coef
         self.vf_coef = vf_coef
         self.normalize_advantage = normalize_advantage
-        loss = A2CLoss(vf_coef, ent_coef, normalize_advantage)
-        self.learner = Learner(self.policy, loss, self.optimizer)
+        loss = A2CLoss(vf_coef, ent_coef)
+        self.learner = Learner(self.policy, loss, self.optimizer, normalize_advantage)
 
     @api
     def update(

@@ -97,6 +97,19 @@ class IMPALA(ActorCriticRoot):
         # What was done in the last row is not known, and not read: a copy of the row before.
         actions = self.extend(batch["actions"])
         masks = None if masks is None else self.extend(masks)
+        gradients, loss, figures = self.replicate(
+            self._differentiate, batch, states, actions, memory, masks
+        )
+        norm = self.optimizer.apply(
+            self.policy.variables(), self.optimizer.averaged(gradients), learning_rate
+        )
+        return self.report(loss, norm, figures)
+
+    @api
+    def _differentiate(
+        self, batch: Any, states: Any, actions: Any, memory: Any, masks: Any = None
+    ) -> Any:
+        """The gradients of the loss, the loss and its figures; replicas share the rollouts."""
         found = self.policy.evaluate(*states, actions, *memory, masks)
         log_probs, entropies, values, bootstrap = self.parted(*found)
         loss, _, figures = self.loss.loss(
@@ -107,8 +120,7 @@ class IMPALA(ActorCriticRoot):
             bootstrap,
             *(batch[name] for name in ("rewards", "terminals", "truncations", "bootstrap_values")),
         )
-        norm = self.optimizer.step(loss, self.policy.variables(), learning_rate)
-        return self.report(loss, norm, figures)
+        return self.optimizer.gradients(loss, self.policy.variables()), loss, figures
 
     @graph_fn(split=True)
     def append(self, rows: Tensor, last: Tensor) -> Tensor:

@@ -8,6 +8,7 @@ from typing import Any
 from rlg.graph import Component, Static, Tensor, api, graph_fn
 from rlg.graph.components.algorithms.actor_critic import ActorCriticRoot, RecurrentRoot
 from rlg.graph.components.initializers import TORCH, orthogonal_recipe, recommend
+from rlg.graph.components.losses.items import standardized
 from rlg.graph.components.preprocessing.standardize import MovingStandardize
 from rlg.graph.components.returns.gae import GAE
 from rlg.graph.components.returns.scaling import ReturnScaling
@@ -18,12 +19,17 @@ class Learner(Component):
     """Descends the loss of an actor-critic on records, as OnPolicy prepares them.
 
     It shares policy and optimizer with the root, whose names they keep. Figures are single numbers.
+    Replicas share the records. `normalize_advantage` gives advantages mean 0 and standard deviation
+    1 before they are shared out: the loss is then a mean over items, of parts as of the whole.
     """
 
-    def __init__(self, policy: Any, loss: Any, optimizer: Any) -> None:
+    def __init__(
+        self, policy: Any, loss: Any, optimizer: Any, normalize_advantage: bool = False
+    ) -> None:
         self.policy = policy
         self.loss = loss
         self.optimizer = optimizer
+        self.normalize_advantage = normalize_advantage
         self.is_recurrent = hasattr(policy, "hidden_space")
 
     @api
@@ -31,25 +37,48 @@ class Learner(Component):
         self, records: Any, learning_rate: Any = None, has_masks: Static[bool] = False
     ) -> Any:
         """One step on these records; its figures."""
-        loss, diagnostics = self._loss(records, has_masks)
-        norm = self.optimizer.step(loss, self.policy.variables(), learning_rate)
+        gradients, loss, diagnostics = self._shared(records, has_masks)
+        norm = self.optimizer.apply(
+            self.policy.variables(), self.optimizer.averaged(gradients), learning_rate
+        )
         return self.report(loss, norm, diagnostics)
 
     @api
     def differentiate(self, records: Any, has_masks: Static[bool] = False) -> Any:
         """Gradients of the loss on these records, for a step elsewhere; figures of the loss."""
-        loss, diagnostics = self._loss(records, has_masks)
-        return self.gradients(loss, self.policy.variables()), self.loss_report(loss, diagnostics)
+        gradients, loss, diagnostics = self._shared(records, has_masks)
+        return gradients, self.loss_report(loss, diagnostics)
+
+    def _shared(self, records: Any, has_masks: bool, clip_range: Any = None) -> Any:
+        """In API methods: gradients of the loss, the loss and its diagnostics, by all replicas."""
+        advantages = records["advantages"]
+        if self.normalize_advantage:
+            advantages = self.normalize(advantages)
+        return self.replicate(self._differentiate, records, advantages, has_masks, clip_range)
+
+    @api
+    def _differentiate(
+        self, records: Any, advantages: Any, has_masks: Static[bool], clip_range: Any = None
+    ) -> Any:
+        loss, diagnostics = self._loss(records, advantages, has_masks, clip_range)
+        return self.gradients(loss, self.policy.variables()), loss, diagnostics
+
+    @graph_fn(fold_time=True)
+    def normalize(self, advantages: Tensor) -> Tensor:
+        """Not by the loss, which is complete only when it knows what replicas hand it."""
+        return standardized(self.ops, advantages)
 
     @graph_fn
     def gradients(self, loss: Tensor, variables: Tensor) -> Tensor:
         """Not by the optimizer, which is complete only when it knows the rate's space."""
         return self.ops.gradients(loss, variables)
 
-    def _loss(self, records: Any, has_masks: bool) -> tuple[Any, Any]:
-        log_probs, entropies, values = self._evaluated(records, has_masks)
+    def _loss(
+        self, records: Any, advantages: Any, has_masks: bool, clip_range: Any
+    ) -> tuple[Any, Any]:
+        """In API methods: the loss and its diagnostics, means over items; advantages as given."""
         loss, _, diagnostics = self.loss.loss(
-            log_probs, entropies, values, records["advantages"], records["returns"]
+            *self._evaluated(records, has_masks), advantages, records["returns"]
         )
         return loss, diagnostics
 

@@ -35,8 +35,9 @@ class Epochs(Learner):
         n_epochs: int,
         batch_size: int,
         target_kl: float | None,
+        normalize_advantage: bool,
     ) -> None:
-        super().__init__(policy, loss, optimizer)
+        super().__init__(policy, loss, optimizer, normalize_advantage)
         self.minibatches = Minibatches(n_epochs, batch_size)
         self.target_kl = target_kl
 
@@ -64,31 +65,41 @@ class Epochs(Learner):
         inputs = {key: carry[key] for key in ("learning_rate", "clip_range") if key in carry}
         inputs[name] = self.minibatches.take(carry[name], rows, n)
         if self.target_kl is None:
-            loss, diagnostics = self._minibatch_loss(inputs)
-            norm = self.optimizer.step(loss, self.policy.variables(), inputs.get("learning_rate"))
+            gradients, loss, diagnostics = self._shared_minibatch(inputs)
+            norm = self.optimizer.apply(
+                self.policy.variables(),
+                self.optimizer.averaged(gradients),
+                inputs.get("learning_rate"),
+            )
             return carry, self.report(loss, norm, diagnostics)
         stopped, figures = self.cond(carry["stopped"], self.skip, self.learn_within, inputs)
         return {**carry, "stopped": stopped}, figures
 
-    def _minibatch_loss(self, inputs: Any) -> tuple[Any, Any]:
+    def _shared_minibatch(self, inputs: Any) -> Any:
         has_masks = "masked" in inputs
         records = inputs["masked" if has_masks else "records"]
+        return self._shared(records, has_masks, inputs.get("clip_range"))
+
+    def _loss(
+        self, records: Any, advantages: Any, has_masks: bool, clip_range: Any
+    ) -> tuple[Any, Any]:
         log_probs, entropies, values = self._evaluated(records, has_masks)
-        names = ("log_probs", "values", "advantages", "returns")
         loss, _, diagnostics = self.loss.loss(
             log_probs,
             entropies,
             values,
-            *(records[name] for name in names),
-            clip_range=inputs.get("clip_range"),
+            records["log_probs"],
+            records["values"],
+            advantages,
+            records["returns"],
+            clip_range=clip_range,
         )
         return loss, diagnostics
 
     @api
     def learn_within(self, inputs: Any) -> Any:
         """A step, unless the divergence is too large: then this was the last minibatch."""
-        loss, diagnostics = self._minibatch_loss(inputs)
-        gradients = self.gradients(loss, self.policy.variables())
+        gradients, loss, diagnostics = self._shared_minibatch(inputs)
         # With the divergence: processes that learn together stop together.
         means = self.optimizer.averaged(
             {"approx_kl": diagnostics["approx_kl"], "gradients": gradients}
@@ -201,10 +212,11 @@ class PPO(OnPolicy):
         self.vf_coef = vf_coef
         self.normalize_advantage = normalize_advantage
         self.target_kl = target_kl
-        loss = PPOLoss(clip_range, clip_range_vf, vf_coef, ent_coef, normalize_advantage)
+        loss = PPOLoss(clip_range, clip_range_vf, vf_coef, ent_coef, normalize_advantage=False)
         # A recurrent policy's records are sequences of n_steps.
         size = max(1, batch_size // n_steps) if self.is_recurrent else batch_size
-        self.learner = Epochs(self.policy, loss, self.optimizer, n_epochs, size, target_kl)
+        parts = self.policy, loss, self.optimizer
+        self.learner = Epochs(*parts, n_epochs, size, target_kl, normalize_advantage)
 
     @api
     def update(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rlg.graph import Tensor, api, graph_fn
-from rlg.graph.components.losses.items import ActorCriticLoss
+from rlg.graph.components.losses.items import ActorCriticLoss, standardized
 from rlg.graph.spaces import Space
 
 
@@ -72,7 +72,7 @@ class A2CLoss(ActorCriticLoss):
 
     @graph_fn(fold_time=True)
     def normalize(self, advantages: Tensor) -> Tensor:
-        return self.standardized(advantages)
+        return standardized(self.ops, advantages)
 
     @graph_fn(fold_time=True)
     def total(self, policy: Tensor, value: Tensor, weights: Tensor | None) -> tuple[Tensor, Tensor]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from rlg.errors import ComponentError, SpaceError
 from rlg.graph import Component, Tensor
 from rlg.graph.spaces import Box, Space
@@ -47,19 +49,19 @@ class ItemLoss(Component):
                 )
 
 
+def standardized(ops: Any, x: Tensor) -> Tensor:
+    """[B] with mean 0 and standard deviation 1, that of a sample: n - 1 below the fraction."""
+    n = ops.cast(ops.batch_size(x), "float32")
+    centred = x - ops.mean(x)
+    variance = ops.sum(ops.square(centred)) / ops.maximum(n - 1.0, ops.ones_like(n))
+    return centred / (ops.sqrt(variance) + 1e-8)
+
+
 class ActorCriticLoss(ItemLoss):
     """A policy's part, `vf_coef` times a value function's, and a bonus of `ent_coef` * entropy."""
 
     vf_coef: float
     ent_coef: float
-
-    def standardized(self, x: Tensor) -> Tensor:
-        """[B] with mean 0 and standard deviation 1, that of a sample: n - 1 below the fraction."""
-        ops = self.ops
-        n = ops.cast(ops.batch_size(x), "float32")
-        centred = x - ops.mean(x)
-        variance = ops.sum(ops.square(centred)) / ops.maximum(n - 1.0, ops.ones_like(n))
-        return centred / (ops.sqrt(variance) + 1e-8)
 
     def parts(
         self, policy: Tensor, value: Tensor, log_probs: Tensor, entropies: Tensor | None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rlg.errors import ComponentError
 from rlg.graph import Tensor, api, graph_fn
-from rlg.graph.components.losses.items import ActorCriticLoss
+from rlg.graph.components.losses.items import ActorCriticLoss, standardized
 from rlg.graph.spaces import Space
 
 
@@ -57,7 +57,7 @@ class PPOLoss(ActorCriticLoss):
     @graph_fn(fold_time=True)
     def normalize(self, advantages: Tensor) -> Tensor:
         """Mean 0 and standard deviation 1, over batch and time."""
-        return self.standardized(advantages)
+        return standardized(self.ops, advantages)
 
     @api
     @graph_fn(fold_time=True)
