@@ -31,6 +31,7 @@ from rlg.api.phases import (
 from rlg.api.session import Session
 from rlg.display.readable import short
 from rlg.errors import CheckpointError, ExecutionError, RLGError, SpecError
+from rlg.execution.engines.ranks.collective import DeadRankError
 from rlg.execution.engines.settings import is_follower
 from rlg.execution.evaluation import Evaluation
 from rlg.spelling import flat
@@ -101,8 +102,21 @@ def train(
     """Trains from the beginning, into a new run folder.
 
     As a test, within the budget of the section `expected`, and judged by its reward at the end.
-    `on_start` is called when everything is built.
+    `on_start` is called when everything is built, and again after each of `executor.restarts`.
     """
+    try:
+        return _train(config, path, command, as_test, on_start)
+    except DeadRankError as error:
+        return _restarted(path, error, as_test, on_start)
+
+
+def _train(
+    config: Mapping[str, Any],
+    path: Path | str,
+    command: list[str] | None,
+    as_test: bool,
+    on_start: OnStart | None,
+) -> Outcome:
     with phase("preparing"):
         checked = validate(config)
         expectation = Expectation.of(checked) if as_test else None
@@ -136,6 +150,41 @@ def resume(
 
     `changes` overwrite top-level keys of the run's configuration: another backend, a larger budget.
     """
+    try:
+        return _resume(path, checkpoint, changes, as_test, trust_plugins, on_start)
+    except DeadRankError as error:
+        return _restarted(path, error, as_test, on_start)
+
+
+def _restarted(
+    path: Path | str, error: DeadRankError, as_test: bool, on_start: OnStart | None
+) -> Outcome:
+    """Resumes a run that lost a rank as the user would, up to `executor.restarts` times.
+
+    A test is not resumed: its budget of time is that of one process.
+    """
+    allowed = 0 if as_test else run_config(path)["executor"].get("restarts", 0)
+    for number in range(1, allowed + 1):
+        if CheckpointStore(RunFolder(path).checkpoints, read_only=True).latest() is None:
+            break
+        line = f"{error} Resumed from the last checkpoint: restart {number} of {allowed}."
+        try:
+            return _resume(path, trust_plugins=True, on_start=on_start, restart=line)
+        except DeadRankError as again:
+            error = again
+    raise error
+
+
+def _resume(
+    path: Path | str,
+    checkpoint: int | None = None,
+    changes: Mapping[str, Any] | None = None,
+    as_test: bool = False,
+    trust_plugins: bool = False,
+    on_start: OnStart | None = None,
+    restart: str = "",
+) -> Outcome:
+    """`restart` says why the run resumes by itself."""
     with phase("preparing"):
         before = run_config(path, imports_plugins=True, trust_plugins=trust_plugins)
         before.setdefault("schedule_timesteps", before.get("total_timesteps"))
@@ -150,12 +199,12 @@ def resume(
             f"{path}: the run is at step {step} of {config['total_timesteps']} already. Raise the "
             "budget to resume it: total_timesteps=..."
         )
-    with RunFolder.open(path) as folder, _session(config, folder) as session:
+    with RunFolder.open(path) as folder, _session(config, folder, restart) as session:
         with _naming(_changed(before, {**before, **(changes or {})})):
             resumed_at, skipped = session.resume(checkpoint)
         # The next resume starts from what this one changed.
         write_atomically(folder.config, yaml.safe_dump(config, sort_keys=False))
-        _announce(session, on_start)
+        _announce(session, on_start, restart)
         with Interruption() as interruption, phase("running"):
             budget = Budget(expectation, lambda: session.steps, interruption)
             session.run(budget)
@@ -199,8 +248,10 @@ def _changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
 
 
 @contextmanager
-def _session(config: Mapping[str, Any], folder: RunFolder) -> Iterator[Session]:
+def _session(config: Mapping[str, Any], folder: RunFolder, restart: str = "") -> Iterator[Session]:
     """A session that is closed in the end; a new run that is refused has its exit code noted."""
+    if restart:
+        folder.restarted(restart)
     try:
         with phase("preparing"):
             session = Session(config, folder)
@@ -212,7 +263,7 @@ def _session(config: Mapping[str, Any], folder: RunFolder) -> Iterator[Session]:
         raise
 
 
-def _announce(session: Session, on_start: OnStart | None) -> None:
+def _announce(session: Session, on_start: OnStart | None, restart: str = "") -> None:
     """Says how a run begins, to the caller and in its `run.log`."""
     backend = session.config["backend"]
     start = Start(
@@ -220,7 +271,7 @@ def _announce(session: Session, on_start: OnStart | None) -> None:
         backend["type"],
         session.agent.executor.device,
         backend.get("threads"),
-        (*session.resumed_without, *report_on(session.config).warnings),
+        (*filter(None, [restart]), *session.resumed_without, *report_on(session.config).warnings),
         session.loop.description,
         backend.get("replicas", 1),
     )

@@ -56,6 +56,9 @@ class Session:
         )
         self.log = MetricsLog(folder.path, tensorboard=config["logger"]["tensorboard"])
         self.episodes = EpisodeStats()
+        # Where a run that lost a rank resumes by itself: how often it did.
+        allowed = config["executor"].get("restarts", 0)
+        self._restarts = {"ranks/restarts": folder.status.restarts} if allowed else {}
         self.last: Evaluation | None = None
         # As the status notes them: `last_evaluation`, `best_evaluation`.
         self.evaluations: dict[str, Any] = {}
@@ -330,6 +333,7 @@ class Session:
                 **means,
                 **{f"rollout/{k}": v for k, v in self.rollout_metrics.items()},
                 **self.loop.statistics(),
+                **self._restarts,
                 "train/n_updates": self.updates,
                 "time/total_timesteps": self.steps,
                 "time/frames": self.steps * self.frame_skip,

@@ -40,6 +40,7 @@ class Status:
     error: str | None = None
     exit_code: int | None = None
     resumed_from: tuple[dict[str, Any], ...] = ()  # {"step": ..., "time": ...} each
+    restarts: int = 0  # of these, by the run itself after a rank was lost
     started: str = ""
     updated: str = ""
     finished: str | None = None
@@ -187,6 +188,11 @@ class RunFolder:
     def update(self, **changes: Any) -> Status:
         """Writes these fields of the status, e.g. `steps=1000, last_evaluation={...}`."""
         return self._write(self.status.changed(**changes))
+
+    def restarted(self, line: str) -> Status:
+        """Notes that the run resumes by itself, and why."""
+        self.log.write(line)
+        return self.update(restarts=self.status.restarts + 1)
 
     def resumed(self, step: int) -> Status:
         """Notes that the run resumes from the checkpoint of this step; what was later is gone."""

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from rlg.api.run import resume, train
-from rlg.errors import ExecutionError
+from rlg.execution.engines.ranks.collective import DeadRankError
 from rlg.tracking.checkpoints.store import CheckpointStore
 from rlg.tracking.folder import RunFolder
 from rlg.tracking.metrics import read_metrics
@@ -131,5 +131,5 @@ class FragileSuite(ProcessSuite):
         status = RunFolder(folder).status
         assert status.state == "failed"
         assert status.error == "rank 1 died (killed by SIGKILL)."
-        assert ExecutionError.__name__ in output
+        assert f"{DeadRankError.__name__}: {status.error}" in output
         self.assert_resumable(folder, family, True)

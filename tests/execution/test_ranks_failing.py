@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -9,11 +10,12 @@ import pytest
 
 from rlg.api.config.validate import validate
 from rlg.api.phases import exit_code_of
-from rlg.api.run import resume, train
+from rlg.api.run import Start, resume, train
 from rlg.errors import ExecutionError, RLGError, SpecError
 from rlg.execution.engines.settings import num_ranks
 from rlg.tracking.checkpoints.store import CheckpointStore
 from rlg.tracking.folder import RunFolder
+from rlg.tracking.metrics import read_metrics
 from tests.api.runs import config
 from tests.execution.parts import plugin
 
@@ -86,3 +88,48 @@ def test_the_number_of_ranks_is_that_of_cores_unless_it_is_given():
 def test_an_agent_without_a_synchronous_loop_is_refused():
     with pytest.raises(SpecError, match=r"executor: ddp offers the loops replay, batches"):
         validate(settings({}) | {"agent": {"type": "a3c", "n_steps": 5}})
+
+
+def killing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, deaths: int) -> dict[str, Any]:
+    """Environments of which each new rank 1 is killed at its 40th step, `deaths` times."""
+    notes = tmp_path / "deaths"
+    notes.mkdir()
+    action = (
+        f"count = len(os.listdir({str(notes)!r})); "
+        f"count < {deaths} and (open({str(notes)!r} + f'/{{count}}', 'w').close(), "
+        "os.kill(os.getpid(), 9))"
+    )
+    return plugin(tmp_path, f"killing_{deaths}", ELSEWHERE + action, 40, monkeypatch)
+
+
+def test_a_run_that_loses_ranks_resumes_by_itself_and_counts(tmp_path, monkeypatch):
+    broken = killing(tmp_path, monkeypatch, 2)
+    starts: list[Start] = []
+    children = {process.pid for process in psutil.Process().children()}
+    run = settings(broken, restarts=2) | {"total_timesteps": 1024}
+    outcome = train(run, tmp_path / "run", on_start=starts.append)
+    assert (outcome.exit_code, outcome.steps) == (0, 1024)
+    assert {process.pid for process in psutil.Process().children()} == children
+    lines = [start.warnings[0] for start in starts[1:]]
+    assert [line.partition(" Resumed")[0] for line in lines] == [
+        "rank 1 died (killed by SIGKILL)."
+    ] * 2
+    assert [line[-15:] for line in lines] == ["restart 1 of 2.", "restart 2 of 2."]
+    folder = RunFolder(tmp_path / "run")
+    status = folder.status
+    assert (status.state, status.restarts, len(status.resumed_from)) == ("done", 2, 2)
+    assert outcome.resumed_at == status.resumed_from[-1]["step"] >= 64
+    assert lines[0] in folder.log.path.read_text()
+    counted = [row["ranks/restarts"] for row in read_metrics(folder.metrics)]
+    assert (counted[0], counted[-1]) == (0, 2)
+
+
+@pytest.mark.parametrize("restarts", [0, 1])
+def test_the_rank_that_is_lost_after_all_restarts_ends_the_run(restarts, tmp_path, monkeypatch):
+    broken = killing(tmp_path, monkeypatch, 2)
+    with pytest.raises(ExecutionError, match=r"^rank 1 died") as found:
+        train(settings(broken, restarts=restarts), tmp_path / "run")
+    assert exit_code_of(found.value) == 1
+    status = RunFolder(tmp_path / "run").status
+    assert (status.state, status.exit_code, status.restarts) == ("failed", 1, restarts)
+    assert len(list((tmp_path / "deaths").iterdir())) == restarts + 1

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from rlg.graph.limits import NonNegativeFloat, PositiveFloat, PositiveInt
+from rlg.graph.limits import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,7 @@ class RankSettings:
     type: str = "ddp"
     num_ranks: PositiveInt | None = None
     timeout: PositiveFloat = 60.0
+    restarts: NonNegativeInt = 0
 
 
 # In the environment of ranks that the engine `horovod` has started itself.

@@ -17,6 +17,10 @@ class RankLostError(ExecutionError):
     """Another rank is gone, or did not come within the time-out."""
 
 
+class DeadRankError(ExecutionError):
+    """Says which rank died, failed or hung; started again, the run can be resumed."""
+
+
 class Collective(Protocol):
     """Every rank makes the same calls in the same order, with arrays of equal shapes.
 

@@ -20,6 +20,7 @@ from typing import Any
 
 from rlg.backends.threads import ONE_THREAD
 from rlg.errors import ExecutionError
+from rlg.execution.engines.ranks.collective import DeadRankError
 from rlg.execution.roles import AgentFactory
 
 STARTING = 300.0  # seconds until a rank has loaded its framework and built its agent, at most
@@ -167,16 +168,16 @@ class Followers:
                 break
             time.sleep(0.05)
         if verdicts:
-            return ExecutionError(_sentence(verdicts[0]))
+            return DeadRankError(_sentence(verdicts[0]))
         if silent := hung or silent:
             who = (
                 f"rank {silent[0]}" if len(silent) == 1 else f"ranks {', '.join(map(str, silent))}"
             )
-            return ExecutionError(
+            return DeadRankError(
                 f"{who} did not answer for {self.timeout:g} s. Raise executor.timeout if the "
                 "environments are that slow."
             )
-        return ExecutionError(_sentence(f"the ranks lost each other: {error}"))
+        return DeadRankError(_sentence(f"the ranks lost each other: {error}"))
 
     def close(self) -> None:
         """Lets the ranks leave, and ends those that don't."""
