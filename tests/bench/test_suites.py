@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from rlg.bench.measuring import Cost
 from rlg.bench.results import Row
 from rlg.bench.running import Settings
 from rlg.bench.suites import apex, impala, pong, train, worker
@@ -107,16 +108,39 @@ def test_the_model_is_bound_by_the_slowest_part():
     assert rows[2].note == "5,000 steps/s, bound by the learner; workers alone 16,000 steps/s"
 
 
-def test_ppo_is_measured_beside_all_opponents(monkeypatch, tmp_path):
+def test_training_is_measured_beside_all_opponents(monkeypatch, tmp_path):
     monkeypatch.setenv("RLG_PEERS", str(tmp_path))
-    monkeypatch.setattr(train, "ours", lambda backend: lambda: None)
-    monkeypatch.setattr(train, "by_hand", lambda: lambda: None)
+    monkeypatch.setattr(train, "ours", lambda case, backend: lambda: None)
+    by_hand = {train.HAND: lambda: lambda: None}
+    monkeypatch.setattr(train, "PPO", replace(train.PPO, by_hand=by_hand))
     rows = list(train.measure(Settings(pairs=1, backends=("torch",))))
-    assert [(row.ours, row.opponent) for row in rows] == [
-        ("rlg torch", "by hand, torch"),
-        ("rlg torch", "Stable-Baselines3"),
-        ("rlg torch", "XuanCe"),
+    assert [(row.case, row.ours, row.opponent) for row in rows] == [
+        ("PPO, CartPole", "rlg torch", "by hand, torch"),
+        ("PPO, CartPole", "rlg torch", "Stable-Baselines3"),
+        ("PPO, CartPole", "rlg torch", "XuanCe"),
+        ("SAC, Pendulum", "rlg torch", "Stable-Baselines3"),
     ]
+    assert (len(rows[0].costs), len(rows[0].others)) == (1, 1)
     assert all("make bench-peers" in row.missing for row in rows[1:])
-    assert isinstance(rows[0].costs[0], Cost)
-    assert rows[0].settings["replay_ratio"] == 20
+    assert [row.settings["replay_ratio"] for row in rows] == [20, 20, 20, 256]
+
+
+def test_a_block_of_sac_has_an_update_for_each_step(monkeypatch):
+    from rlg.api.agents.sac import SACAgent
+
+    updates = []
+    learn = SACAgent.learn_due
+
+    def noted(self, due, clock):
+        found = learn(self, due, clock)
+        updates.append(found.updates)
+        return found
+
+    monkeypatch.setattr(SACAgent, "learn_due", noted)
+    agent = {"type": "sac", "batch_size": 4, "learning_starts": 10}
+    small = {**train.SAC.config, "agent": agent, "network": {"type": "mlp", "units": [8]}}
+    run = train.ours(replace(train.SAC, config=small, steps=20), "torch")
+    run()
+    assert sum(updates) == 20 - 10 + 1
+    run()
+    assert sum(updates) == 40 - 10 + 1

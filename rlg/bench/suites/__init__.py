@@ -27,7 +27,9 @@ SUITES = {
     "build": Entry("rlg.bench.suites.build:measure", "assembly and build"),
     "act": Entry("rlg.bench.suites.act:measure", "greedy actions, numpy in and out"),
     "memory": Entry("rlg.bench.suites.memory:measure", "prioritized replay"),
-    "train": Entry("rlg.bench.suites.train:measure", "PPO on CartPole, rollouts and updates"),
+    "train": Entry(
+        "rlg.bench.suites.train:measure", "PPO on CartPole, SAC on Pendulum: steps and updates"
+    ),
     "worker": Entry("rlg.bench.suites.worker:measure", "one sampler of Ape-X on Pong"),
     "apex": Entry("rlg.bench.suites.apex:measure", "Ape-X on Pong by stage, and in all"),
     "impala": Entry("rlg.bench.suites.impala:measure", "IMPALA on Pong, rollouts and updates"),
