@@ -1,6 +1,6 @@
 """Evaluations over wall-clock time of long runs, as a table and a picture in docs/results.md.
 
-    curves.py RUN [RUN...]     reads run folders into docs/curves.json and writes the page
+    curves.py RUN [RUN...]     adds run folders to docs/curves.json and writes the page
     curves.py                  writes the page from docs/curves.json
 
 A point is the step whose weights were played, and the minutes that the run had taken when it
@@ -26,9 +26,11 @@ TEXT = """\
 `rlg train agent=apex env=pong seed=N` with its defaults on two cores, from the first frame: one
 worker with 16 environments, one shard, the learner and an evaluator, 4 frames a step, 4 samples
 trained per step. Each point is the mean of 10 new episodes without exploration; "at the end" is the
-evaluation of the last weights. These runs had budgets of 1M steps; seed 2 learnt more slowly, was
-resumed with 1.5M, which is the default now, and stopped by hand. Other programs ran on the machine
-at a lower priority, which cost up to a third of the speed.
+evaluation of the last weights. The first four runs had budgets of 1M steps; seed 2 learnt more
+slowly there, was resumed with 1.5M, which is the default now, and stopped by hand. Which weights
+act depends on the speed of processes, so runs on Ray don't repeat: seed 2 from the start with
+today's default is the last line. Other programs ran on the machine at a lower priority, which
+cost up to a third of the speed.
 
 ![Evaluations over minutes](pong.png)
 """
@@ -84,7 +86,7 @@ def draw(curves: Sequence[Mapping[str, Any]], path: Path) -> None:
     for found in curves:
         minutes, rewards = zip(*((m, r) for _, m, r in found["points"]), strict=True)
         style = "-" if found["backend"] == "torch" else "--"
-        label = f"{found['backend']}, seed {found['seed']}"
+        label = f"{found['backend']}, seed {found['seed']}, {found['points'][-1][0] / 1e6:g}M"
         axes.plot(minutes, rewards, style, marker="o", ms=3, label=label)
     for goal in GOALS:
         axes.axhline(goal, color="#656d76", lw=0.8, ls=":")
@@ -104,12 +106,12 @@ def page(text: str, curves: Sequence[Mapping[str, Any]]) -> str:
 
 
 def main(folders: Sequence[str]) -> None:
-    """Reads folders, if there are any, and writes the page."""
-    if folders:
-        lines = ",\n".join(json.dumps(curve(Path(folder))) for folder in folders)
-        RAW.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
+    """Adds folders, if there are any, and writes the page."""
     curves = json.loads(RAW.read_text("utf-8"))
     if folders:
+        curves += [curve(Path(folder)) for folder in folders]
+        lines = ",\n".join(map(json.dumps, curves))
+        RAW.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
         draw(curves, PICTURE)
     PAGE.write_text(page(PAGE.read_text("utf-8"), curves), encoding="utf-8")
 
