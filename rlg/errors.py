@@ -63,7 +63,11 @@ class CheckpointError(RLGError, RuntimeError):
 
 
 class ExportError(RLGError, RuntimeError):
-    """A policy that can't be exported, or whose file does not act as the run does."""
+    """A policy that can't be exported."""
+
+
+class ParityError(RLGError, RuntimeError):
+    """An exported policy that does not act as the run does."""
 
 
 class EnvironmentFailure(RLGError, RuntimeError):  # noqa: N818 - an EnvironmentError is builtin
