@@ -20,7 +20,7 @@ Checkpoint = int | str | None  # a step, "best", or the newest intact one
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """An agent with a part of the model, the run's configuration, and the step of the checkpoint."""
+    """An agent that acts, the run's configuration, and the step of the checkpoint."""
 
     agent: Agent
     config: dict[str, Any]

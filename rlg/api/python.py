@@ -27,6 +27,7 @@ from rlg.execution.evaluation import Evaluation
 from rlg.execution.evaluation import evaluate as play
 from rlg.graph.core.component.randomness import key_of
 
+
 def compose(*overrides: str, config_dir: str | Path | None = None, **values: Any) -> dict[str, Any]:
     """The configuration of a run: `compose("env=pong", seed=3, agent={"n_step": 3})`.
 

@@ -151,6 +151,4 @@ def _metadata(
 
 def _described(boxes: Mapping[str, Box]) -> dict[str, Any]:
     """Shapes and dtypes; null is the batch."""
-    return {
-        name: {"shape": [None, *box.shape], "dtype": box.dtype} for name, box in boxes.items()
-    }
+    return {name: {"shape": [None, *box.shape], "dtype": box.dtype} for name, box in boxes.items()}

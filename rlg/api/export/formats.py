@@ -37,6 +37,12 @@ def _recorder() -> GraphExecutor:
     return RecordingExecutor()
 
 
+def _tracer() -> GraphExecutor:
+    from rlg.backends.torch.exporting import ExportingExecutor
+
+    return ExportingExecutor()
+
+
 def _write_numpy(policy: GreedyPolicy, path: Path, title: str) -> None:
     from rlg.backends.numpy.standalone import write_module
 
@@ -111,7 +117,7 @@ FORMATS = {
             "onnx",
             ".onnx",
             ("onnx", "onnxscript"),
-            lambda: make_executor("torch"),
+            _tracer,
             _write_onnx,
             _load_onnx,
             "import onnxruntime\n"
@@ -122,7 +128,7 @@ FORMATS = {
             "torch",
             ".pt2",
             (),
-            lambda: make_executor("torch"),
+            _tracer,
             _write_torch,
             _load_torch,
             "import torch\n"

@@ -1,8 +1,8 @@
 """An agent's greedy actions as one function of named tensors, on whichever backend it is built.
 
-Nothing is said here of any agent: `Agent.act` is called once and watched. What it hands to its graph
-and what it returns are known by identity, so that the function does what acting does, with all that
-agents put around the graph: masks, constants of exploration, the clipping of actions.
+Nothing is said here of any agent: `Agent.act` is called once and watched. What it hands to its
+graph and what it returns are known by identity, so that the function does what acting does, with
+all that agents put around the graph: masks, constants of exploration, the clipping of actions.
 """
 
 from __future__ import annotations
@@ -92,8 +92,8 @@ class GreedyPolicy:
             )
         if len(watched.calls) != 1:
             raise ExportError(
-                f"{self._owner}: acting takes {len(watched.calls)} calls of its graph, and what can "
-                "be exported is one. Put them into one API method."
+                f"{self._owner}: acting takes {len(watched.calls)} calls of its graph, and what "
+                "can be exported is one. Put them into one API method."
             )
         api, args, words, found = watched.calls[0]
         self.plan = self._plan_of(api, args, words)
@@ -135,8 +135,8 @@ class GreedyPolicy:
         constant = np.asarray(array, box.dtype)
         if box.ranks and (constant != constant[:1]).any():
             raise ExportError(
-                f"{self._owner}: acting hands its graph something that differs between environments "
-                "and is neither an observation nor a state. Let the graph compute it."
+                f"{self._owner}: acting hands its graph something that differs between "
+                "environments and is neither an observation nor a state. Let the graph compute it."
             )
         return _Leaf(path, box, None, constant[0] if box.ranks else constant)
 
@@ -224,7 +224,9 @@ def named(part: str, names: Iterable[str], tree: Any) -> dict[str, Any]:
 
 def _tree(part: str, space: Space, arrays: Mapping[str, Any]) -> Any:
     names = (name for name, _ in _Names().of(part, space))
-    return unflatten({path: arrays[name] for path, name in zip(space.flatten(), names, strict=True)})
+    return unflatten(
+        {path: arrays[name] for path, name in zip(space.flatten(), names, strict=True)}
+    )
 
 
 def _is_mask(name: str) -> bool:
@@ -234,7 +236,9 @@ def _is_mask(name: str) -> bool:
 def _argument(ops: Any, leaf: _Leaf, tensors: Mapping[str, Any], size: Any) -> Any:
     if leaf.name is not None:
         tensor = tensors[leaf.name]
-        return tensor if ops.dtype_of(tensor) == leaf.box.dtype else ops.cast(tensor, leaf.box.dtype)
+        return (
+            tensor if ops.dtype_of(tensor) == leaf.box.dtype else ops.cast(tensor, leaf.box.dtype)
+        )
     assert leaf.constant is not None
     constant = ops.constant(leaf.constant, leaf.box.dtype)
     if not leaf.box.ranks:

@@ -17,8 +17,8 @@ from rlg.execution.recurrent_state import RecurrentState
 from rlg.execution.types import Action, Clock
 
 NUM_ENVS = 8
-# Of floats, relative above 1: float32 operations in another order differ by a hundredth of it.
-TOLERANCE = 1e-4
+# Of floats, relative above 1: sums of float32 in another order differ by less than a tenth of it.
+TOLERANCE = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,12 @@ class _Count:
 
 
 def check_parity(
-    agent: Agent, policy: GreedyPolicy, loaded: Loaded, env: Mapping[str, Any], count: int, seed: int
+    agent: Agent,
+    policy: GreedyPolicy,
+    loaded: Loaded,
+    env: Mapping[str, Any],
+    count: int,
+    seed: int,
 ) -> Parity:
     """Plays episodes by the run's policy; the file sees the same inputs, and is compared.
 

@@ -1,8 +1,8 @@
 """Records what a plan computes as a list of NumPy operations, to be written down as source.
 
-Graph functions run on `Traced` values: each stands for an array of any batch size, and carries what
-it is for two sizes. Axes in which these differ are the batch's: their sizes are read at run time, all
-others are numbers. What no input goes into is computed once, and kept as a constant.
+Graph functions run on `Traced` values: each stands for an array of any batch size, and carries
+what it is for two sizes. Axes in which these differ are the batch's: their sizes are read at run
+time, all others are numbers. What no input goes into is computed once, and kept as a constant.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ BATCHES = (2, 3)
 # Operations that are recorded as they are; others are made of these, or can't be.
 RECORDED = """
     zeros full zeros_like ones_like arange reshape transpose expand_dims squeeze broadcast_to concat
-    stack split flip fold_time unfold_time flatten cast abs sign exp log log1p sqrt square power tanh
-    atanh floor round lgamma digamma minimum maximum clip isfinite equal logical_and logical_or
-    logical_not sigmoid relu elu leaky_relu gelu silu softplus where any all argmax cumsum argsort sum
-    mean max min logsumexp softmax log_softmax matmul conv2d max_pool2d addmm take_rows pick one_hot
+    stack split flip fold_time unfold_time flatten cast abs sign exp log log1p sqrt square power
+    tanh atanh floor round lgamma digamma minimum maximum clip isfinite equal logical_and logical_or
+    logical_not sigmoid relu elu leaky_relu gelu silu softplus where any all argmax cumsum argsort
+    sum mean max min logsumexp softmax log_softmax matmul conv2d max_pool2d addmm take_rows pick one_hot
     value_of stop_gradient
 """.split()
 REFUSED = """
@@ -36,9 +36,23 @@ REFUSED = """
     gradients global_norm scale_all adam random_uniform random_normal random_rows cond host scan
 """.split()
 OPERATORS = {
-    **{"add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%"},
-    **{"pow": "**", "matmul": "@", "and": "&", "or": "|", "xor": "^"},
-    **{"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="},
+    "add": "+",
+    "sub": "-",
+    "mul": "*",
+    "truediv": "/",
+    "floordiv": "//",
+    "mod": "%",
+    "pow": "**",
+    "matmul": "@",
+    "and": "&",
+    "or": "|",
+    "xor": "^",
+    "lt": "<",
+    "le": "<=",
+    "gt": ">",
+    "ge": ">=",
+    "eq": "==",
+    "ne": "!=",
 }
 
 

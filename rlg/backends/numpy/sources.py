@@ -40,7 +40,9 @@ class Sources:
     def _member(self, module: Any, name: str) -> str:
         """A function or a constant of a module."""
         for node in ast.parse(inspect.getsource(module)).body:
-            targets = [target.id for target in getattr(node, "targets", []) if hasattr(target, "id")]
+            targets = [
+                target.id for target in getattr(node, "targets", []) if hasattr(target, "id")
+            ]
             if getattr(node, "name", None) == name or name in targets:
                 return self._define(name, node, module)
         raise LookupError(f"{module.__name__} has no {name}.")
@@ -63,7 +65,9 @@ class Sources:
             return name
         home = getattr(value, "__module__", "") or ""
         if home.startswith("numpy.lib"):
-            return f"np.{home.removeprefix('numpy.').removesuffix('_impl').replace('._', '.')}.{name}"
+            return (
+                f"np.{home.removeprefix('numpy.').removesuffix('_impl').replace('._', '.')}.{name}"
+            )
         if isinstance(value, type) and issubclass(value, Exception):
             return "ValueError"
         return self._member(module, name)
@@ -77,7 +81,7 @@ class _Plain(ast.NodeTransformer):
         self._module = module
         self._local: set[str] = set()
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:  # noqa: N802
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
         node.decorator_list, node.returns = [], None
         arguments = [*node.args.args, *node.args.kwonlyargs]
         for argument in arguments:
@@ -89,11 +93,11 @@ class _Plain(ast.NodeTransformer):
         node.args.defaults = [self.visit(default) for default in node.args.defaults]
         return node
 
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.Assign:  # noqa: N802
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.Assign:
         assert node.value is not None
         return ast.Assign([node.target], self.visit(node.value))
 
-    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:  # noqa: N802
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         if isinstance(node.value, ast.Name) and node.value.id not in self._local:
             if node.value.id == OPS:
                 return ast.parse(self._sources.operation(node.attr), mode="eval").body
@@ -103,7 +107,7 @@ class _Plain(ast.NodeTransformer):
         self.generic_visit(node)
         return node
 
-    def visit_Name(self, node: ast.Name) -> ast.expr:  # noqa: N802
+    def visit_Name(self, node: ast.Name) -> ast.expr:
         if isinstance(node.ctx, ast.Load) and node.id not in self._local:
             return ast.parse(self._sources.named(node.id, self._module), mode="eval").body
         return node

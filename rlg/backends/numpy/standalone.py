@@ -72,7 +72,7 @@ def _checked(name, array):
     dtype, shape = INPUTS[name]
     array = np.asarray(array)
     if array.shape[1:] != shape:
-        raise ValueError(f"{{name}} has shape {{array.shape}}; the policy takes [batch, *{{shape}}].")
+        raise ValueError(f"{{name}}: expected [batch, *{{shape}}], got shape {{array.shape}}.")
     return array.astype(dtype, casting="same_kind", copy=False)
 
 

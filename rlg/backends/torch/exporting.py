@@ -6,6 +6,7 @@ exported programs too.
 
 from __future__ import annotations
 
+import logging
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,10 +18,18 @@ import torch
 from numpy.typing import NDArray
 
 from rlg.backends.executor import GraphExecutor
+from rlg.backends.torch.executor import TorchExecutor
 from rlg.backends.torch.ops import DTYPES, TorchOps
 from rlg.graph.spaces import Box
 
 Function = Callable[[Any, Mapping[str, Any]], dict[str, Any]]
+
+
+class ExportingExecutor(TorchExecutor):
+    """Builds for a trace: what is traced has no memory to look at, and writes nothing."""
+
+    def has_views(self, ops: Any) -> bool:
+        return False
 
 
 def exported_program(
@@ -88,7 +97,13 @@ def _module(function: Function, names: Sequence[str]) -> torch.nn.Module:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without what torch warns of in its own exporters."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
+    """Without what torch's exporters say of torch itself."""
+    logger = logging.getLogger("torch.onnx")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.setLevel(level)
