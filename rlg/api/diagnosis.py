@@ -55,7 +55,7 @@ def explain(failed: Failed, what: str) -> str:
     try:
         found, batch = _found(failed)
         file = failed.folder / FILE
-        np.savez(file, allow_pickle=False, **batch)  # type: ignore[arg-type]
+        np.savez(file, allow_pickle=False, **batch)
     except (RLGError, ArithmeticError, LookupError, OSError, TypeError, ValueError) as error:
         # Whatever the search meets, the failure itself must be told.
         text = " ".join(str(error).split())

@@ -51,7 +51,7 @@ def export(
         raise SpecError(f"--observations: must be at least 1, got {observations}.")
     path = _place(kind, Path(folder), None if output is None else Path(output))
     run = load_run(folder, checkpoint, trust_plugins)
-    policy = _policy(run, kind)
+    policy = policy_of(run, kind)
     title = f"The greedy policy of {_name(run.config)} at step {run.step}, exported by rlg."
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -99,7 +99,7 @@ def _place(kind: Format, folder: Path, output: Path | None) -> Path:
     return output
 
 
-def _policy(run: Loaded, kind: Format) -> GreedyPolicy:
+def policy_of(run: Loaded, kind: Format) -> GreedyPolicy:
     """The policy on the format's backend, with the run's weights."""
     agent = agent_of(run.config, *spaces_of(run.config["env"]))
     agent.build(roles=["actor"], executor=kind.executor())

@@ -44,8 +44,10 @@ def _tracer() -> GraphExecutor:
 
 
 def _write_numpy(policy: GreedyPolicy, path: Path, title: str) -> None:
+    from rlg.backends.numpy.recording import RecordingExecutor
     from rlg.backends.numpy.standalone import write_module
 
+    assert isinstance(policy.executor, RecordingExecutor)
     write_module(policy.executor, policy, policy.inputs, policy.state_names, path, title)
 
 

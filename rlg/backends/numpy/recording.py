@@ -24,12 +24,12 @@ BATCHES = (2, 3)
 
 # Operations that are recorded as they are; others are made of these, or can't be.
 RECORDED = """
-    zeros full zeros_like ones_like arange reshape transpose expand_dims squeeze broadcast_to concat
-    stack split flip fold_time unfold_time flatten cast abs sign exp log log1p sqrt square power
-    tanh atanh floor round lgamma digamma minimum maximum clip isfinite equal logical_and logical_or
-    logical_not sigmoid relu elu leaky_relu gelu silu softplus where any all argmax cumsum argsort
-    sum mean max min logsumexp softmax log_softmax matmul conv2d max_pool2d addmm take_rows pick one_hot
-    value_of stop_gradient
+    zeros full zeros_like ones_like arange reshape transpose expand_dims squeeze broadcast_to
+    concat stack split flip fold_time unfold_time flatten cast abs sign exp log log1p sqrt
+    square power tanh atanh floor round lgamma digamma minimum maximum clip isfinite equal
+    logical_and logical_or logical_not sigmoid relu elu leaky_relu gelu silu softplus where any
+    all argmax cumsum argsort sum mean max min logsumexp softmax log_softmax matmul conv2d
+    max_pool2d addmm take_rows pick one_hot value_of stop_gradient
 """.split()
 REFUSED = """
     assign assign_add scatter_rows priority_raise priority_set priority_find priority_draw require
