@@ -91,21 +91,27 @@ PROGRAMS = {
     ),
     "torch": (
         {"rlg", "tensorflow", "numba", "gymnasium", "ray"},
-        "import torch\nmodule = torch.export.load({folder!r} + '/policy.pt2').module()\n"
-        "with torch.no_grad():\n    outputs = module(*map(torch.from_numpy, inputs.values()))",
+        (
+            "import torch\nmodule = torch.export.load({folder!r} + '/policy.pt2').module()\n"
+            "with torch.no_grad():\n    outputs = module(*map(torch.from_numpy, inputs.values()))"
+        ),
     ),
     "savedmodel": (
         {"rlg", "torch", "gymnasium", "ray"},
-        "import tensorflow as tf\nmodel = tf.saved_model.load({folder!r} + '/policy')\n"
-        "outputs = model.signatures['serving_default'](\n"
-        "    **{{k: tf.constant(v) for k, v in inputs.items()}})",
+        (
+            "import tensorflow as tf\nmodel = tf.saved_model.load({folder!r} + '/policy')\n"
+            "outputs = model.signatures['serving_default'](\n"
+            "    **{{k: tf.constant(v) for k, v in inputs.items()}})"
+        ),
     ),
     "onnx": (
         {"rlg", "torch", "tensorflow", "gymnasium", "ray"},
-        "import onnxruntime\n"
-        "session = onnxruntime.InferenceSession({folder!r} + '/policy.onnx')\n"
-        "names = [output.name for output in session.get_outputs()]\n"
-        "outputs = dict(zip(names, session.run(names, inputs)))",
+        (
+            "import onnxruntime\n"
+            "session = onnxruntime.InferenceSession({folder!r} + '/policy.onnx')\n"
+            "names = [output.name for output in session.get_outputs()]\n"
+            "outputs = dict(zip(names, session.run(names, inputs)))"
+        ),
     ),
 }
 
