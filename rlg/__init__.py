@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rlg.api.python import compose, evaluate, load, resume, train
+    from rlg.api.python import compose, evaluate, export, load, resume, train
 
 __version__ = "0.1.0.dev0"
-__all__ = ["compose", "evaluate", "load", "resume", "train"]
+__all__ = ["compose", "evaluate", "export", "load", "resume", "train"]
 
 
 def __getattr__(name: str) -> Any:

@@ -62,6 +62,14 @@ class CheckpointError(RLGError, RuntimeError):
     """A checkpoint that can't be written, or that is missing, broken or restored differently."""
 
 
+class ExportError(RLGError, RuntimeError):
+    """A policy that can't be exported."""
+
+
+class ParityError(RLGError, RuntimeError):
+    """An exported policy that does not act as the run does."""
+
+
 class EnvironmentFailure(RLGError, RuntimeError):  # noqa: N818 - an EnvironmentError is builtin
     """An environment that raised an error, or that can't go on with what it was given."""
 

@@ -16,6 +16,7 @@ from rlg.errors import (
     BuildError,
     ComponentError,
     ExecutionError,
+    ExportError,
     RLGError,
     SpaceError,
     SpecError,
@@ -29,7 +30,7 @@ INTERRUPTED = 130
 
 # Of commands that run nothing: mistaken overrides, and components that can't be put together. A
 # broken checkpoint or a full disk is neither.
-MISTAKES = (SpecError, ComponentError, SpaceError, BuildError, BackendError)
+MISTAKES = (SpecError, ComponentError, SpaceError, BuildError, BackendError, ExportError)
 
 Phase = Literal["preparing", "running"]
 _MARK = "_rlg_phase"

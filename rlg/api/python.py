@@ -1,4 +1,4 @@
-"""rlg from Python: `rlg.compose`, `rlg.train`, `rlg.resume`, `rlg.load`, `rlg.evaluate`.
+"""rlg from Python: `rlg.compose`, `train`, `resume`, `load`, `evaluate`, `export`.
 
 They take what the command line takes and do what it does; errors are raised instead of printed.
 """
@@ -12,24 +12,20 @@ from pathlib import Path
 from typing import Any
 
 from rlg.api.agents.agent import Agent
-from rlg.api.agents.factory import agent_of, build_options
 from rlg.api.composing.command_line import CommandLine, hydra_text
 from rlg.api.composing.compose import changes_of, composed, new_run
-from rlg.api.config.environments import spaces_of
 from rlg.api.config.validate import validate
-from rlg.api.folders import RUN_DIR, new_folder, run_config
+from rlg.api.export.export import Exported
+from rlg.api.export.export import export as export_run
+from rlg.api.folders import RUN_DIR, new_folder
+from rlg.api.loading import Checkpoint, load_run, step_given
 from rlg.api.run import OnStart, Outcome
 from rlg.api.run import resume as resume_run
 from rlg.api.run import train as train_run
 from rlg.display.video import Video
-from rlg.errors import CheckpointError, SpecError
 from rlg.execution.evaluation import Evaluation
 from rlg.execution.evaluation import evaluate as play
 from rlg.graph.core.component.randomness import key_of
-from rlg.tracking.checkpoints.store import CheckpointStore, step_of
-from rlg.tracking.folder import RunFolder
-
-Checkpoint = int | str | None  # a step, "best", or the newest intact one
 
 
 def compose(*overrides: str, config_dir: str | Path | None = None, **values: Any) -> dict[str, Any]:
@@ -80,7 +76,7 @@ def resume(
     **values: Any,
 ) -> Outcome:
     """Resumes a run: `resume(folder, total_timesteps=100_000)`."""
-    step, line = _step(checkpoint), _line(overrides, values, config_dir)
+    step, line = step_given(checkpoint), _line(overrides, values, config_dir)
     return resume_run(
         folder,
         checkpoint=step,
@@ -94,7 +90,7 @@ def load(
     folder: str | Path, checkpoint: Checkpoint = None, *, trust_plugins: bool = False
 ) -> Agent:
     """The agent of a run, to act with: `load(folder).get_actions(observations, explore=False)`."""
-    return _loaded(folder, checkpoint, trust_plugins)[0]
+    return load_run(folder, checkpoint, trust_plugins).agent
 
 
 def evaluate(
@@ -111,7 +107,8 @@ def evaluate(
     `render` shows them in a window, `video` is the .mp4 or .gif file that they are written to.
     """
     film = None if video is None else Video(Path(video))  # refuses a name before anything is loaded
-    agent, config = _loaded(folder, checkpoint, trust_plugins)
+    loaded = load_run(folder, checkpoint, trust_plugins)
+    agent, config = loaded.agent, loaded.config
     env, most = config["env"], config["evaluation"]["max_steps"]
     # No training run and no other evaluation has these episodes.
     seed = key_of(int(config["seed"]), "rlg eval") % 2**31
@@ -125,34 +122,28 @@ def evaluate(
         return play(agent, shown, episodes, seed, max_steps=most, watch=film.add)
 
 
-def _loaded(
-    path: str | Path, checkpoint: Checkpoint, trust_plugins: bool
-) -> tuple[Agent, dict[str, Any]]:
-    """The agent of a run as a checkpoint holds it, to act with, and the run's configuration."""
-    best = checkpoint == "best"
-    step = None if best else _step(checkpoint)
-    config = validate(run_config(path, imports_plugins=True, trust_plugins=trust_plugins))
-    folder = RunFolder(path)
-    store = CheckpointStore(folder.best if best else folder.checkpoints, read_only=True)
-    if best and store.latest() is None:
-        raise CheckpointError(
-            f"{folder.path}: no best model was kept; that takes an evaluation and checkpoint.best. "
-            "Leave --checkpoint out for the newest one."
-        )
-    agent = agent_of(config, *spaces_of(config["env"]))
-    agent.build(build_options(config), roles=["actor"])  # without the memory
-    model = store.load(step, fallback=step is None, sections=["model"]).tree["model"]
-    # An actor has a part of the model only; what it has must be in the checkpoint.
-    known = agent.executor.kinds()
-    agent.set_model({path: value for path, value in model.items() if path in known})
-    return agent, config
+def export(
+    folder: str | Path,
+    to: str,
+    output: str | Path | None = None,
+    *,
+    checkpoint: Checkpoint = None,
+    observations: int = 256,
+    trust_plugins: bool = False,
+) -> Exported:
+    """Writes the greedy policy of a run as a file that needs no rlg, as `rlg export` does.
 
-
-def _step(checkpoint: Checkpoint) -> int | None:
-    try:
-        return None if checkpoint is None else step_of(str(checkpoint))
-    except CheckpointError as error:
-        raise SpecError(f"--checkpoint: {error}") from None
+    `to` is onnx, torch, savedmodel or numpy. The file and the run then act on the same
+    `observations`; a `ParityError` says that they disagree.
+    """
+    return export_run(
+        folder,
+        to,
+        output,
+        checkpoint=checkpoint,
+        observations=observations,
+        trust_plugins=trust_plugins,
+    )
 
 
 def _default_folder(config: Mapping[str, Any]) -> Path:

@@ -14,6 +14,7 @@ from typing import Any, Self
 
 from rlg.api.agents.agent import Agent
 from rlg.api.agents.factory import ConfiguredAgents
+from rlg.api.diagnosis import Failed, explain, not_finite
 from rlg.api.figures import figures_of, title_of
 from rlg.api.picture import draw_run
 from rlg.api.summaries import write_histograms, write_scalars
@@ -293,6 +294,8 @@ class Session:
             "last": None if self.last is None else [self.last.returns, self.last.lengths],
         }
         sections = {**self.loop.get_state(memory=False), "session": session}
+        if bad := not_finite(sections["model"]):
+            raise self._lost(f"{bad[0]} is not finite")
         if self.config["checkpoint"]["memory"]:
             sections["memory"] = self.loop.trainer.records
         self.store.save(self.steps, sections)
@@ -310,14 +313,16 @@ class Session:
         for name, value in iteration.train.items():
             if name.endswith("loss") and not math.isfinite(value):
                 # The weights are lost: what would be saved and evaluated from here on is noise.
-                raise ExecutionError(
-                    f"{name} is {value} at step {self.steps}. Lower optimizer.learning_rate or set "
-                    "optimizer.max_grad_norm; if it goes on, look for NaN in the environment's "
-                    "observations and rewards."
-                )
+                raise self._lost(f"{name} is {value}")
             total = self._train.setdefault(name, [0.0, 0])
             total[0] += value
             total[1] += 1
+
+    def _lost(self, what: str) -> ExecutionError:
+        """Something is not finite any more."""
+        latest = getattr(self.loop.trainer, "latest", None)
+        where = (self.config, self.folder.path, self.agent, latest, self.loop.clock, self.store)
+        return ExecutionError(explain(Failed(*where), what))
 
     def _write_log(self, steps: int, seconds: float) -> None:
         """Writes the metrics of this moment; the steps and seconds are those of this process."""

@@ -16,6 +16,7 @@ from rlg.cli import (
     component,
     config_view,
     doctor,
+    export,
     graph,
     listing,
     plot,
@@ -36,6 +37,7 @@ PARTS: dict[str, dict[str, Any]] = {
         "resume": runs.resume,
         "eval": runs.evaluate,
         "plot": plot.plot,
+        "export": export.export,
     },
     "Components": {"test-component": component.check, "graph": graph.graph},
     "Inspect": {

@@ -17,6 +17,7 @@ import typer
 
 from rlg.api.config.groups import choices, composed_groups, groups, read_option
 from rlg.cli.bench import KEYS
+from rlg.cli.export import FORMATS
 from rlg.cli.listing import WORDS
 from rlg.errors import SpecError
 from rlg.spelling import unknown
@@ -24,7 +25,7 @@ from rlg.spelling import unknown
 ENTRY = "__complete"
 # Words of an unfinished line are arguments, whatever they look like.
 AS_THEY_ARE = {"allow_interspersed_args": False, "help_option_names": []}
-ON_RUNS = ("resume", "eval", "config")
+ON_RUNS = ("resume", "eval", "config", "export")
 
 SCRIPTS = {
     "bash": """\
@@ -105,9 +106,11 @@ def _candidates(
         found = _topics(folder)
     elif last == "--checkpoint":
         found = [path.name for word in given for path in Path(word).glob("checkpoints/step-*")]
+    elif command == "export" and last == "--to":
+        found = FORMATS
     elif command in ON_RUNS and "=" not in current and not has_run:
         found = [*_runs(), *(_overrides(given, current, folder) if command == "config" else ())]
-    elif last != "--config-dir" and command not in ("eval", "doctor"):
+    elif last != "--config-dir" and command not in ("eval", "doctor", "export"):
         found = _overrides(given, current, folder)
     return found
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from rlg.envs import VectorEnv
 from rlg.envs.vector import Step
 from rlg.execution.adders import Adder
+from rlg.execution.finite import check_segment
 from rlg.execution.recurrent_state import RecurrentState
 from rlg.execution.roles import Actor, GradientWorker, Stop, never
 from rlg.execution.types import (
@@ -71,15 +72,15 @@ class SteppingSampler:
         segment, self._ahead = self._ahead, None
         left = self.steps - (0 if segment is None else len(segment.rewards))
         if left > 0:
-            rest = self._collect(left, clock, stop)
+            rest = self._collect(left, clock, stop, self.steps - left)
             segment = rest if segment is None else joined([segment, rest])
             if len(rest.rewards) < left:
                 self._ahead = segment
                 return None
         return segment
 
-    def _collect(self, steps: int, clock: Clock, stop: Stop) -> Segment:
-        """So many steps, or fewer if stopped, but one at least."""
+    def _collect(self, steps: int, clock: Clock, stop: Stop, ahead: int) -> Segment:
+        """So many steps, or fewer if stopped, but one at least; `ahead` are sampled already."""
         env, actor, recurrent = self.env, self.actor, self._recurrent
         recording = _Recording((steps, env.num_envs), self._state, self._columns)
         observations, hidden, begins = self._observations, None, None
@@ -101,7 +102,9 @@ class SteppingSampler:
                 break
         self._observations = observations
         last_hidden = None if recurrent is None else recurrent.before_step(env.num_envs)[0]
-        return recording.segment(observations, last_hidden, self.version)
+        segment = recording.segment(observations, last_hidden, self.version)
+        check_segment(segment, env.name, clock.steps + ahead * env.num_envs)
+        return segment
 
     def set_weights(self, weights: Weights) -> None:
         """Acts by these from the next task on."""

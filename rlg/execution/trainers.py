@@ -29,6 +29,8 @@ class FusedTrainer:
 
     burst: int | None = None
     hungry: Collection[int] = ()
+    # What the newest update learnt from, to look at if it failed; None: records of the memory.
+    latest: Batch | Gradients | None = None
 
     def __init__(self, learner: Learner) -> None:
         self.learner = learner
@@ -94,8 +96,8 @@ class BatchTrainer(FusedTrainer):
         return self._batch is not None
 
     def learn(self, clock: Clock, due: int = 1) -> LearnResult:
-        batch, self._batch = self._batch, None
-        return self.learner.learn(batch, clock)
+        self.latest, self._batch = self._batch, None
+        return self.learner.learn(self.latest, clock)
 
 
 class GradientTrainer(FusedTrainer):
@@ -115,7 +117,8 @@ class GradientTrainer(FusedTrainer):
         return bool(self._gradients)
 
     def learn(self, clock: Clock, due: int = 1) -> LearnResult:
-        return self.learner.apply(self._gradients.popleft(), clock)
+        self.latest = self._gradients.popleft()
+        return self.learner.apply(self.latest, clock)
 
 
 class QueueTrainer(FusedTrainer):
@@ -143,7 +146,8 @@ class QueueTrainer(FusedTrainer):
         """One update, with the lag of the policies that acted, in updates, and what still waits."""
         rollouts = [self._waiting.popleft() for _ in range(self.learner.batch_rollouts)]
         together = side_by_side(rollouts)
-        result = self.learner.learn(Batch({"segment": together}, together.steps), clock)
+        self.latest = Batch({"segment": together}, together.steps)
+        result = self.learner.learn(self.latest, clock)
         lags = [clock.updates - rollout.version for rollout in rollouts]
         found = {"policy_lag": sum(lags) / len(lags), "policy_lag_max": float(max(lags))}
         return LearnResult({**result.metrics, **found, "queue": float(len(self._waiting))})

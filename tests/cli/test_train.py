@@ -170,7 +170,7 @@ def test_an_environment_that_fails_in_a_run_exits_1(rlg, folder, monkeypatch):
 BREAKS = {
     "raise RuntimeError('the pole broke')": "RuntimeError: the pole broke",
     "raise SystemExit(7)": "called sys.exit(7)",
-    "self.state = np.full(4, np.nan)": "train/loss is nan at step",
+    "self.state = np.full(4, np.nan)": "the observation of environment 0 is nan at step",
 }
 
 

@@ -109,16 +109,22 @@ class Agent:
 
     # -- build ------------------------------------------------------------------------------------
     def build(
-        self, options: BuildOptions | None = None, roles: Sequence[Role] = ()
+        self,
+        options: BuildOptions | None = None,
+        roles: Sequence[Role] = (),
+        executor: GraphExecutor | None = None,
     ) -> BuildStatistics:
-        """Composes, assembles and builds the graph, or the part of it that these roles need."""
+        """Composes, assembles and builds the graph, or the part of it that these roles need.
+
+        On an `executor` that somebody made already, or on one of the options' backend.
+        """
         options = options or BuildOptions()
         self._root = self.make_root()
         if options.others is not None:
             for part in walk(self._root):
                 if isinstance(part, Optimizer):
                     part.average = Average(options.others)
-        self._executor = make_executor(
+        self._executor = executor or make_executor(
             options.backend,
             seed=options.seed,
             device=options.device,

@@ -1,0 +1,1 @@
+"""Trained policies as files that other programs load without rlg."""
