@@ -84,7 +84,8 @@ def make_env(
     `render_mode` "rgb_array" lets them draw `picture`s, "human" opens windows.
     `options` go to the environment's constructor; `max_episode_steps` is known to all, and
     `fresh_envs` (a new environment for each episode) and `reward_scale` (a factor of the rewards
-    that are learned from; returns stay as they are) to all but Atari games and CartPole.
+    that are learned from; returns stay as they are) to all but Atari games and CartPole, so is
+    `vectorization`: "async" for a process each, "own" for an id's own vector environment.
     """
     if num_envs < 1:
         raise SpecError(f"environment {name!r}: num_envs is {num_envs}; give at least 1.")
@@ -149,8 +150,40 @@ def _loop(env_id: str, num_envs: PositiveInt, seed: int, options: Mapping[str, A
     words = dict(options)
     fresh = bool(words.pop("fresh_envs", env_id.startswith(_REMEMBERING)))
     scale = float(words.pop("reward_scale", 1.0))
+    how = words.pop("vectorization", None)
     make = partial(_single, short, env_id, dict(words))
-    return LoopEnv(short, make, num_envs, seed, words, fresh, scale)
+    if how is None or "render_mode" in words:
+        return LoopEnv(short, make, num_envs, seed, words, fresh, scale)
+    if fresh:
+        raise SpecError(
+            f"environment {short!r}: vectorization is {how!r}, but it needs a new environment for "
+            "each episode (fresh_envs), which only vectorization=null makes."
+        )
+    from rlg.envs.batched import BatchedEnv
+
+    batch = partial(_vector, short, env_id, num_envs, how, make, dict(words))
+    return BatchedEnv(short, batch, seed, {**words, "vectorization": how}, scale)
+
+
+def _vector(
+    name: str, env_id: str, num_envs: int, how: str, make: Any, options: Mapping[str, Any]
+) -> gymnasium.vector.VectorEnv[Any, Any, Any]:
+    """The environment's own vector environment, or one with a process for each environment."""
+    import gymnasium
+
+    if how == "async":
+        # Spawned: a process that is forked while frameworks compute may hang.
+        return gymnasium.vector.AsyncVectorEnv(
+            [make] * num_envs,
+            context="spawn",
+            autoreset_mode=gymnasium.vector.AutoresetMode.DISABLED,
+        )
+    if how != "own" or gymnasium.spec(env_id).vector_entry_point is None:
+        raise SpecError(
+            f"environment {name!r} has no vector environment of its own. Write "
+            "env.vectorization=async for a process each, or null."
+        )
+    return gymnasium.make_vec(env_id, num_envs, vectorization_mode="vector_entry_point", **options)
 
 
 def _checked(

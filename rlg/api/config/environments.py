@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from rlg.api.config.signatures import (
     Argument,
@@ -86,6 +86,7 @@ def _of_gymnasium(name: str) -> Arguments | None:
         "max_episode_steps": Argument(PositiveInt, spec.max_episode_steps),
         "fresh_envs": Argument(bool, False),
         "reward_scale": Argument(PositiveFloat, 1.0),
+        "vectorization": Argument(Literal["async", "own"] | None, None),
     }
     known = arguments_of(cls)
     return {**{name: Argument(a.annotation, None) for name, a in known.items()}, **own}
