@@ -36,6 +36,8 @@ class Doom(gymnasium.Env[NDArray[np.uint8], Any]):
             once; how far to turn or look (delta buttons) is left out.
     """
 
+    metadata = {"render_modes": ["rgb_array"], "render_fps": TICS_PER_SECOND}  # noqa: RUF012
+
     def __init__(
         self,
         scenario: str = "basic",
@@ -48,10 +50,7 @@ class Doom(gymnasium.Env[NDArray[np.uint8], Any]):
         if scenario not in DOOM:
             raise SpecError(f"doom: there is no scenario {scenario!r}; use {', '.join(DOOM)}.")
         self.render_mode = render_mode
-        self.metadata = {
-            "render_modes": ["rgb_array"],
-            "render_fps": TICS_PER_SECOND / frame_skip,
-        }
+        self.metadata = {**self.metadata, "render_fps": TICS_PER_SECOND / frame_skip}
         self.frames_per_step = frame_skip
         self._size = (image_size, image_size)
         self._game, tics = _game(scenario)
