@@ -68,6 +68,27 @@ TASKS = {
     "sac_pendulum": Task("agent=sac env=pendulum", -200, "-157 at 20k"),
     "td3_pendulum": Task("agent=td3 env=pendulum", -200, "-152 at 20k"),
     "ddpg_pendulum": Task("agent=ddpg env=pendulum", -200, "-152 at 20k"),
+    "dqn_lunar_lander": Task("agent=dqn env=lunar_lander", 150, "154 at 100k", seeds=(0, 1)),
+    "ppo_lunar_lander": Task("agent=ppo env=lunar_lander", 200, "242 at 1M", seeds=(0, 1)),
+    # A tenth of the published budgets, or less.
+    "ppo_minatar_breakout": Task(
+        "agent=ppo env=minatar_breakout total_timesteps=1_000_000", 8, "", seeds=(0, 1)
+    ),
+    "ppo_minatar_asterix": Task(
+        "agent=ppo env=minatar_asterix total_timesteps=1_000_000", 3, "", seeds=(0, 1)
+    ),
+    "dqn_minatar_breakout": Task(
+        "agent=dqn env=minatar_breakout total_timesteps=500_000 agent.exploration_fraction=0.2",
+        5,
+        "",
+        seeds=(0, 1),
+    ),
+    "dqn_minatar_asterix": Task(
+        "agent=dqn env=minatar_asterix total_timesteps=500_000 agent.exploration_fraction=0.2",
+        3,
+        "",
+        seeds=(0, 1),
+    ),
 }
 
 

@@ -48,6 +48,10 @@ class Actions:
             return columns[0][row]
         return self._layout.tree([column[row] for column in columns])
 
+    def batch(self, columns: Columns) -> Any:
+        """The actions of all environments, in the structure of the space."""
+        return self._layout.tree(columns)
+
     def _leaf(self, actions: Any, path: Path) -> Any:
         try:
             return at(actions, path)

@@ -35,6 +35,7 @@ class LoopEnv(VectorEnv):
     Args:
         fresh_envs: Makes a new environment for each episode, for those that carry something over
             from one episode to the next.
+        reward_scale: A factor of rewards; `episode_returns` stay as they are.
     """
 
     kind = "replay"
@@ -47,15 +48,20 @@ class LoopEnv(VectorEnv):
         seed: int = 0,
         options: Mapping[str, Any] | None = None,
         fresh_envs: bool = False,
+        reward_scale: float = 1.0,
     ) -> None:
         self._make = make
+        self._reward_scale = reward_scale
         self._fresh_envs = fresh_envs
         self._envs = [make() for _ in range(num_envs)]
         first = self._envs[0]
         self._actions = Actions(name, num_envs, first.action_space)
         observations = as_float32(from_gymnasium(first.observation_space))
         options = {**(options or {}), "fresh_envs": fresh_envs}
+        if reward_scale != 1.0:  # snapshots from before there was one go on
+            options["reward_scale"] = reward_scale
         super().__init__(name, num_envs, seed, options, observations, self._actions.space)
+        self.frame_skip = getattr(first.unwrapped, "frames_per_step", self.frame_skip)
         self.fps = float(first.metadata.get("render_fps", self.fps))
         self._layout = Layout(observations)
         self._log = ActionLog(self._actions.empty())
@@ -107,7 +113,7 @@ class LoopEnv(VectorEnv):
             observations = self._layout.tree(columns)
         return Step(
             observations,
-            rewards.astype(np.float32),
+            (rewards * self._reward_scale).astype(np.float32),
             terminals,
             truncations,
             final,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import logging
 from collections.abc import Mapping
 from functools import cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from rlg.envs.builtin import BUILTIN, register_builtin
+from rlg.envs.builtin import BUILTIN, DOOM_IDS, register_builtin
 from rlg.envs.loop import missing_extra
 from rlg.envs.vector import VectorEnv
 from rlg.errors import EnvironmentFailure, RLGError, SpecError
@@ -36,14 +37,23 @@ SHORT_NAMES: dict[str, str] = {
     "pendulum": "Pendulum-v1",
     # Box2D
     "bipedal_walker": "BipedalWalker-v3",
+    "bipedal_walker_hardcore": "BipedalWalkerHardcore-v3",
+    "car_racing": "CarRacing-v3",
     "lunar_lander": "LunarLander-v3",
+    "lunar_lander_continuous": "LunarLanderContinuous-v3",
     # MuJoCo
     "ant": "Ant-v5",
     "half_cheetah": "HalfCheetah-v5",
     "hopper": "Hopper-v5",
     "humanoid": "Humanoid-v5",
+    "inverted_double_pendulum": "InvertedDoublePendulum-v5",
+    "inverted_pendulum": "InvertedPendulum-v5",
+    "pusher": "Pusher-v5",
+    "reacher": "Reacher-v5",
+    "swimmer": "Swimmer-v5",
     "walker2d": "Walker2d-v5",
     **{f"minatar_{game}": f"MinAtar/{game.title().replace('_', '')}-v1" for game in _MINATAR},
+    **{f"doom_{scenario}": env_id for env_id, scenario in DOOM_IDS.items()},
 }
 
 # What an entry point begins with -> the extra of rlg that brings it.
@@ -51,6 +61,7 @@ _EXTRAS = {
     "gymnasium.envs.box2d": "box2d",
     "gymnasium.envs.mujoco": "mujoco",
     "minatar": "minatar",
+    "rlg.envs.builtin.doom": "vizdoom",
 }
 
 # These carry something from one episode to the next: a Box2D world, a last action.
@@ -72,7 +83,9 @@ def make_env(
 
     `render_mode` "rgb_array" lets them draw `picture`s, "human" opens windows.
     `options` go to the environment's constructor; `max_episode_steps` is known to all, and
-    `fresh_envs` (a new environment for each episode) to all but Atari games.
+    `fresh_envs` (a new environment for each episode) and `reward_scale` (a factor of the rewards
+    that are learned from; returns stay as they are) to all but Atari games and CartPole, so is
+    `vectorization`: "async" for a process each, "own" for an id's own vector environment.
     """
     if num_envs < 1:
         raise SpecError(f"environment {name!r}: num_envs is {num_envs}; give at least 1.")
@@ -136,7 +149,41 @@ def _loop(env_id: str, num_envs: PositiveInt, seed: int, options: Mapping[str, A
     _check_known(env_id)
     words = dict(options)
     fresh = bool(words.pop("fresh_envs", env_id.startswith(_REMEMBERING)))
-    return LoopEnv(short, partial(_single, short, env_id, words), num_envs, seed, words, fresh)
+    scale = float(words.pop("reward_scale", 1.0))
+    how = words.pop("vectorization", None)
+    make = partial(_single, short, env_id, dict(words))
+    if how is None or "render_mode" in words:
+        return LoopEnv(short, make, num_envs, seed, words, fresh, scale)
+    if fresh:
+        raise SpecError(
+            f"environment {short!r}: vectorization is {how!r}, but it needs a new environment for "
+            "each episode (fresh_envs), which only vectorization=null makes."
+        )
+    from rlg.envs.batched import BatchedEnv
+
+    batch = partial(_vector, short, env_id, num_envs, how, make, dict(words))
+    return BatchedEnv(short, batch, seed, {**words, "vectorization": how}, scale)
+
+
+def _vector(
+    name: str, env_id: str, num_envs: int, how: str, make: Any, options: Mapping[str, Any]
+) -> gymnasium.vector.VectorEnv[Any, Any, Any]:
+    """The environment's own vector environment, or one with a process for each environment."""
+    import gymnasium
+
+    if how == "async":
+        # Spawned: a process that is forked while frameworks compute may hang.
+        return gymnasium.vector.AsyncVectorEnv(
+            [make] * num_envs,
+            context="spawn",
+            autoreset_mode=gymnasium.vector.AutoresetMode.DISABLED,
+        )
+    if how != "own" or gymnasium.spec(env_id).vector_entry_point is None:
+        raise SpecError(
+            f"environment {name!r} has no vector environment of its own. Write "
+            "env.vectorization=async for a process each, or null."
+        )
+    return gymnasium.make_vec(env_id, num_envs, vectorization_mode="vector_entry_point", **options)
 
 
 def _checked(
@@ -159,11 +206,18 @@ def _register(env_id: str, name: str) -> None:
     """Makes ids known that gymnasium doesn't bring itself."""
     if env_id in BUILTIN:
         register_builtin()
-    elif env_id.startswith("MinAtar/"):
+    elif env_id.startswith("MinAtar/") and not _knows_minatar():
         try:
             import_module("minatar.gym").register_envs()
         except ImportError:
             raise missing_extra(name, "minatar") from None
+
+
+def _knows_minatar() -> bool:
+    """Registering its ids again would warn of each."""
+    import gymnasium
+
+    return any(env_id.startswith("MinAtar/") for env_id in gymnasium.registry)
 
 
 def _check_known(env_id: str) -> None:
@@ -188,11 +242,13 @@ def _single(name: str, env_id: str, options: Mapping[str, Any]) -> gymnasium.Env
     import gymnasium
 
     try:
+        entry = str(gymnasium.spec(env_id).entry_point)
+        if entry.startswith("gymnasium.envs.mujoco"):
+            _hush_mujoco()
         return gymnasium.make(env_id, disable_env_checker=True, **options)
     except RLGError:
         raise
     except (gymnasium.error.DependencyNotInstalled, ImportError) as error:
-        entry = str(gymnasium.spec(env_id).entry_point)
         extra = next((extra for start, extra in _EXTRAS.items() if entry.startswith(start)), None)
         if extra is None:
             raise SpecError(f"environment {name!r}: {_line(error)}") from error
@@ -206,6 +262,21 @@ def _single(name: str, env_id: str, options: Mapping[str, Any]) -> gymnasium.Env
         raise EnvironmentFailure(
             f"{name}: making it raised {type(error).__name__}: {_line(error)}"
         ) from error
+
+
+def _hush_mujoco() -> None:
+    """MuJoCo writes warnings into a file MUJOCO_LOG.TXT wherever it runs; take them instead.
+
+    What it deprecates stands in gymnasium's models, and is nobody's business here.
+    """
+    mujoco = import_module("mujoco")
+    if mujoco.get_mju_user_warning() is None:
+        mujoco.set_mju_user_warning(_warn_of_physics)
+
+
+def _warn_of_physics(text: str) -> None:
+    if "deprecated" not in text:
+        logging.getLogger("rlg.envs").warning("MuJoCo: %s", " ".join(text.split()))
 
 
 def _line(error: Exception) -> str:

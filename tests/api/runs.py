@@ -16,7 +16,7 @@ from rlg.tracking.metrics import read_metrics
 
 def config(backend: str = "torch", env: str = "cartpole", **changes: Any) -> dict[str, Any]:
     """A complete configuration of a short DQN run."""
-    is_atari = env == "pong"
+    is_atari = env in ("pong", "qbert", "tetris")
     network: dict[str, Any] = {"type": "nature_cnn", "features_dim": 32}
     return {
         "seed": 5,

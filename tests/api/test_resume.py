@@ -22,6 +22,9 @@ from tests.api.runs import config, course, killed
         ("tf", "cartpole", 1024),
         ("torch", "pong", 64),
         ("tf", "pong", 64),
+        # Games whose emulator state was not restored whole in earlier versions of ale-py.
+        ("torch", "qbert", 64),
+        ("torch", "tetris", 64),
     ],
 )
 def test_a_killed_and_resumed_run_equals_one_that_was_not(backend, env, at, tmp_path):

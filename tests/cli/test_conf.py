@@ -40,6 +40,13 @@ def test_every_option_composes_and_is_accepted(choice):
     needed = {
         "network=nature_cnn": "env=pong",
         "env=pendulum": "agent=ppo",
+        "env=lunar_lander_continuous": "agent=ppo",
+        "env=bipedal_walker": "agent=ppo",
+        "env=half_cheetah": "agent=ppo",
+        "env=hopper": "agent=ppo",
+        "env=walker2d": "agent=ppo",
+        "env=ant": "agent=sac",
+        "network=minatar_cnn": "env=minatar_breakout",
         "executor=ray": "agent=apex",
         "agent=td3": "env=pendulum",
         "agent=ddpg": "env=pendulum",
@@ -48,6 +55,7 @@ def test_every_option_composes_and_is_accepted(choice):
         "tuned=apex_atari": "env=pong",
         "tuned=network/apex_atari_nature_cnn_frame_replay": "env=pong",
         "tuned=impala_atari": "env=pong",
+        "tuned=network/impala_doom_nature_cnn_frame_replay": "env=doom_basic",
         "tuned=network/impala_atari_nature_cnn_frame_replay": "env=pong",
         "tuned=network/ppo_cartpole_positions_lstm_replay": "network=lstm",
     }
@@ -117,6 +125,22 @@ def test_tuned_values_are_those_of_agent_and_environment():
     for game in ("pong", "seaquest", "ALE/Breakout-v5"):
         assert composed(f"env={game}")["total_timesteps"] == 10_000_000
         assert composed(f"env={game}")["optimizer"]["learning_rate"] == 1e-4
+
+
+def test_games_of_a_family_share_their_values_and_ids_have_those_of_their_short_names():
+    for name in ("minatar_breakout", "minatar_space_invaders", "MinAtar/Asterix-v1"):
+        found = composed("agent=ppo", f"env={name}")
+        assert (found["env"]["num_envs"], found["total_timesteps"]) == (64, 10_000_000)
+        assert found["network"]["convolutions"] == [[16, 3, 1]]
+        assert found["optimizer"]["learning_rate"]["initial"] == 1e-3
+        assert composed("agent=dqn", f"env={name}")["total_timesteps"] == 5_000_000
+    for name in ("doom_basic", "doom_health_gathering", "doom_health_gathering_supreme"):
+        found = composed("agent=impala", f"env={name}")
+        assert (found["agent"]["reward_clip"], found["network"]["features_dim"]) == (None, 256)
+        assert found["env"]["reward_scale"] == 0.01
+    assert composed("env=doom_my_way_home")["env"]["reward_scale"] == 1.0
+    assert composed("env=LunarLander-v3")["optimizer"]["learning_rate"]["initial"] == 6.3e-4
+    assert composed("agent=sac", "env=HalfCheetah-v5")["env"]["num_envs"] == 1
 
 
 def test_a_name_beside_an_experiment_changes_nothing_but_the_name():

@@ -27,6 +27,12 @@ CASES = [
     ("random_env", 3, {"shape": [3]}),
     ("counter", 2, {"steps_to_terminal": 300}),
     ("plain/Nested-v0", 2, {"max_episode_steps": 30}),
+    # of extras
+    ("lunar_lander", 2, {"max_episode_steps": 40}),
+    ("bipedal_walker", 2, {"max_episode_steps": 25}),
+    ("half_cheetah", 2, {"max_episode_steps": 30}),
+    ("minatar_breakout", 2, {}),
+    ("doom_defend_the_center", 1, {"image_size": 12}),
 ]
 
 

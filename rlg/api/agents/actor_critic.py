@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from rlg.api.agents.agent import MASK
 from rlg.api.agents.on_policy import OnPolicyAgent
 from rlg.errors import ComponentError
 from rlg.execution.types import Action, Batch, Clock, LearnResult, Sample, Segment
@@ -20,9 +21,6 @@ from rlg.graph.components.schedules.schedule import Schedule
 from rlg.graph.limits import FiniteFloat, Fraction, NonNegativeFloat
 from rlg.graph.registry import make
 from rlg.graph.spaces import BoolBox, Box, Dict, FloatBox, Space, map_leaves
-
-# The key of Dict observations that says which actions are allowed, bool or 0 and 1.
-MASK = "action_mask"
 
 
 class ActorCriticAgent(OnPolicyAgent):
@@ -38,6 +36,7 @@ class ActorCriticAgent(OnPolicyAgent):
     }
     acting_scopes: ClassVar[tuple[str, ...]] = ("policy", "observations")
     replicates = True
+    takes_masks = True
     # What the root's `act` returns for learning behind the actions, one number each.
     acted_numbers: ClassVar[tuple[str, ...]] = ("log_probs", "values")
 

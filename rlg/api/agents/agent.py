@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlg.backends.executor import GraphExecutor, make_executor
-from rlg.errors import ExecutionError
+from rlg.errors import ComponentError, ExecutionError
 from rlg.execution.cadence import Cadence
 from rlg.execution.recurrent_state import RecurrentState
 from rlg.execution.roles import Role
@@ -28,11 +28,13 @@ from rlg.graph.components.optimizers.optimizer import Optimizer
 from rlg.graph.core.build.binding import KINDS
 from rlg.graph.core.build.builder import BuildStatistics
 from rlg.graph.core.component.component import walk
-from rlg.graph.spaces import Space, flatten, map_leaves
+from rlg.graph.spaces import Dict, Space, flatten, map_leaves
 
 # Kinds of variables: replay data, and what acting and learning go by.
 RECORDS = "record"
 MODEL = tuple(kind for kind in KINDS if kind not in (RECORDS, "shared"))
+# The key of Dict observations that says which actions are allowed, bool or 0 and 1.
+MASK = "action_mask"
 
 
 @dataclass(frozen=True)
@@ -59,12 +61,16 @@ class Agent:
     # Whether replicas share the batch of an update, see Component.replicate; if not, why.
     replicates: ClassVar[bool] = False
     learns_whole: ClassVar[str] = "its update does not share out a batch"
+    # Whether it never takes actions that the observations forbid.
+    takes_masks: ClassVar[bool] = False
     # Variables below these scopes (relative to the root) travel from learner to actors.
     acting_scopes: ClassVar[tuple[str, ...]] = ("policy",)
 
     def __init__(
         self, observation_space: Space, action_space: Space, total_timesteps: int = 50_000
     ) -> None:
+        if isinstance(observation_space, Dict) and MASK in observation_space:
+            self._check_masks()
         self.observation_space = observation_space
         self.action_space = action_space
         self.total_timesteps = total_timesteps
@@ -75,6 +81,15 @@ class Agent:
         self._recurrent: dict[bool, RecurrentState] = {}
         self._executor: GraphExecutor | None = None
         self._root: Component | None = None
+
+    def _check_masks(self) -> None:
+        """Refuses masks that would be looked at like any number, and disobeyed."""
+        if not self.takes_masks:
+            raise ComponentError(
+                f"{type(self).__name__}: the observations have an {MASK!r}, but it would choose "
+                "forbidden actions all the same. Use an agent that obeys masks: ppo, a2c, a3c or "
+                "impala; or an environment that gives the key another name."
+            )
 
     # -- what each agent says ---------------------------------------------------------------------
     def make_root(self) -> Component:

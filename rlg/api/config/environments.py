@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from rlg.api.config.signatures import (
     Argument,
@@ -17,7 +17,7 @@ from rlg.api.config.signatures import (
 from rlg.envs import env_names, make_env
 from rlg.envs.registry import SHORT_NAMES
 from rlg.errors import SpecError
-from rlg.graph.limits import PositiveInt
+from rlg.graph.limits import PositiveFloat, PositiveInt
 from rlg.graph.spaces import Space
 
 _OWN = ("name", "num_envs", "seed")
@@ -85,6 +85,8 @@ def _of_gymnasium(name: str) -> Arguments | None:
     own: Arguments = {
         "max_episode_steps": Argument(PositiveInt, spec.max_episode_steps),
         "fresh_envs": Argument(bool, False),
+        "reward_scale": Argument(PositiveFloat, 1.0),
+        "vectorization": Argument(Literal["async", "own"] | None, None),
     }
     known = arguments_of(cls)
     return {**{name: Argument(a.annotation, None) for name, a in known.items()}, **own}

@@ -2,7 +2,8 @@
 
 Hydra asks its config sources for `env/FrozenLake-v1` as it asks for any file, so such an option
 works wherever a file would: on the command line, in a sweep, in an experiment's defaults list. All
-Atari games share the values of `tuned/..._atari`; an id has those of its short name.
+Atari games share the values of `tuned/..._atari`, games of MinAtar and scenarios of Doom those of
+`..._minatar` and `..._doom`; an id has the file and the values of its short name.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from rlg.envs.registry import SHORT_NAMES, atari_games, env_names
 NUM_ENVS = 8
 STICKY = 0.25  # of the ids ALE/...-v5 (Machado et al., 2018)
 PARTS = ("network/", "optimizer/")  # groups with files of their own in `tuned`
+FAMILIES = ("minatar", "doom")  # short names that begin with these share tuned values
 _ID = re.compile(r"[\w./-]+-v\d+")
 
 
@@ -29,15 +31,23 @@ def is_env_name(name: str) -> bool:
 
 
 def section_for(name: str) -> DictConfig:
-    """What a file for this environment would say; Atari games are played as Breakout is."""
+    """What a file for this environment would say: that of its short name; Atari games are played
+    as Breakout is.
+    """
     is_id = name.startswith("ALE/")
-    if not is_id and name not in atari_games():
+    model = "breakout" if is_id or name in atari_games() else _short(name)
+    if not option_file("env", model).is_file():
         return OmegaConf.create({"name": name, "num_envs": NUM_ENVS})
-    section = DictConfig(OmegaConf.create(option_file("env", "breakout").read_text("utf-8")))
+    section = DictConfig(OmegaConf.create(option_file("env", model).read_text("utf-8")))
     section.name = name
     if is_id:
         section.repeat_action_probability = STICKY
     return section
+
+
+def _short(name: str) -> str:
+    """The short name of an id, if it has one."""
+    return next((short for short, env_id in SHORT_NAMES.items() if env_id == name), name)
 
 
 def tuned_for(option: str) -> str | None:
@@ -47,7 +57,8 @@ def tuned_for(option: str) -> str | None:
     for name, known in _shared().items():
         if rest == name or rest.startswith(f"{name}_"):
             found = f"{part}{slash}{agent}_{known}{rest.removeprefix(name)}"
-            return found if option_file("tuned", found).is_file() else None
+            if option_file("tuned", found).is_file():
+                return found
     return None
 
 
@@ -56,7 +67,10 @@ def _shared() -> dict[str, str]:
     """Names whose tuned values are found under another one."""
     games = atari_games()
     found = {name: "atari" for pair in games.items() for name in pair}
-    return found | {env_id: name for name, env_id in SHORT_NAMES.items()}
+    for name, env_id in SHORT_NAMES.items():
+        family = next((f for f in FAMILIES if name.startswith(f"{f}_")), None)
+        found |= {env_id: name} if family is None else {env_id: family, name: family}
+    return found
 
 
 class NamedEnvs(ConfigSource):

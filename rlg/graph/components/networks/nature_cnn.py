@@ -20,7 +20,9 @@ class NatureCNN(Stack):
 
     inputs: uint8 frames [B, H, W, C] of at least 36 x 36, also with time; outputs: [B,
     features_dim]. `convolutions`: filters, size and stride of each; [[16, 8, 4], [32, 4, 2]] and
-    256 features are the network of Mnih et al. (2013), which costs a quarter.
+    256 features are the network of Mnih et al. (2013), which costs a quarter. Bool grids of
+    any size that the kernels fit into are taken as well: [[16, 3, 1]] and 128 features are the
+    network of MinAtar (Young and Tian, 2019).
     """
 
     def __init__(

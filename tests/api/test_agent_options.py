@@ -1,0 +1,103 @@
+"""Every agent with three environments, a recurrent network and forbidden actions, or a refusal."""
+
+from __future__ import annotations
+
+import pytest
+
+from rlg.api.composing import compose
+from rlg.api.composing.command_line import CommandLine
+from rlg.api.config.groups import groups
+from rlg.api.config.validate import validate
+from rlg.api.run import train
+from rlg.errors import RLGError
+from tests.api import masked
+
+AGENTS = groups()["agent"]
+FLOATS = ("td3", "ddpg")  # agents for continuous actions alone
+OBEYING = ("a2c", "a3c", "impala", "ppo")
+SMALL = {
+    "learning_starts": 24,
+    "train_freq": 12,
+    "gradient_steps": 1,
+    "batch_size": 4,
+    "n_steps": 4,
+    "n_epochs": 1,
+    "sequence_length": 5,
+    "batch_rollouts": 1,
+}
+
+
+def composed(agent, *words):
+    """A short run of an agent on three environments."""
+    env = "pendulum" if agent in FLOATS else "cartpole"
+    asked = [f"agent={agent}", f"env={env}", "tuned=null", "executor=local", "env.num_envs=3"]
+    config = compose.composed(CommandLine([*asked, "total_timesteps=60", *words]))
+    config["agent"] |= {key: value for key, value in SMALL.items() if key in config["agent"]}
+    if config["agent"].get("burn_in"):
+        config["agent"]["burn_in"] = 1
+    if config["network"]["type"] == "mlp":
+        config["network"]["units"] = [8]
+    elif config["network"]["type"] == "lstm":
+        config["network"] |= {"network": None, "units": 8}
+    config["memory"]["buffer_size"] = 60
+    config["logger"]["tensorboard"] = False
+    config["evaluation"]["interval"] = config["checkpoint"]["interval"] = 0
+    return validate(config)
+
+
+def refusal(agent, *words):
+    with pytest.raises(RLGError) as caught:
+        composed(agent, *words)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_an_agent_learns_from_three_environments(agent, tmp_path):
+    outcome = train(composed(agent), tmp_path)
+    assert outcome.steps == 60
+    assert outcome.updates > 0 or agent == "random"
+
+
+@pytest.mark.parametrize("agent", [*OBEYING, "dqn", "r2d2"])
+def test_an_agent_learns_with_a_recurrent_network(agent, tmp_path):
+    outcome = train(composed(agent, "network=lstm"), tmp_path)
+    assert (outcome.steps, outcome.updates > 0) == (60, True)
+
+
+WITHOUT_MEMORY = {
+    "apex": "windows of steps and no sequences, so it has no recurrent networks. Use agent=r2d2",
+    "ddpg": "it replays single steps, so it has no recurrent networks. Use another network",
+    "qr_dqn": "networks that remember learn plain Q-values. Set distributional to null",
+    "rainbow": "networks that remember learn plain Q-values. Set distributional to null",
+    "random": "agent random has no network",
+    "sac": "it replays single steps, so it has no recurrent networks. Use another network",
+    "td3": "it replays single steps, so it has no recurrent networks. Use another network",
+}
+
+
+@pytest.mark.parametrize("agent", WITHOUT_MEMORY)
+def test_recurrent_networks_are_refused_with_the_reason(agent):
+    words = [] if agent == "random" else ["agent.n_step=1"]
+    assert WITHOUT_MEMORY[agent] in refusal(agent, "network=lstm", *words)
+
+
+def test_each_agent_is_said_to_take_recurrent_networks_or_to_refuse_them():
+    assert {*OBEYING, "dqn", "r2d2", *WITHOUT_MEMORY} == set(AGENTS)
+
+
+@pytest.mark.parametrize("network", ["mlp", "lstm"])
+@pytest.mark.parametrize("agent", OBEYING)
+def test_actions_that_the_observations_forbid_are_never_taken(agent, network, tmp_path):
+    masked.register()  # it raises on a forbidden action
+    words = ("env=plain/Masked-v0", f"network={network}")
+    assert train(composed(agent, *words), tmp_path).steps == 60
+
+
+def test_agents_that_would_disobey_masks_refuse_them():
+    masked.register()
+    for agent in set(AGENTS) - {*OBEYING, *FLOATS}:
+        words = [] if agent == "random" else ["network=lstm" if agent == "r2d2" else "network=mlp"]
+        text = refusal(agent, "env=plain/Masked-v0", *words)
+        assert "have an 'action_mask', but it would choose forbidden actions" in text
+        assert "ppo, a2c, a3c or impala" in text
