@@ -80,7 +80,9 @@ def read_demonstrations(path: str | Path, states: Space, actions: Space) -> Step
     except (OSError, ValueError, zipfile.BadZipFile):
         raise SpecError(f"{path}: not a .npz file of numbers. See docs/agents.md.") from None
     spaces = {"states": states, "actions": actions, "next_states": states}
-    rewards = arrays.get("rewards", np.zeros(0))
+    if "rewards" not in arrays:
+        raise _without(path, "rewards")
+    rewards = arrays["rewards"]
     arrays.setdefault("truncations", np.zeros(np.shape(rewards), np.bool_))
     found: Steps = {}
     for name in NAMES:
@@ -98,11 +100,15 @@ def read_demonstrations(path: str | Path, states: Space, actions: Space) -> Step
     return found
 
 
+def _without(path: Any, name: str) -> SpecError:
+    return SpecError(f"{path}: it has no array {name!r}. See docs/agents.md for what it needs.")
+
+
 def _checked(
     path: Any, name: str, found: NDArray[Any] | None, count: int, shape: Any, dtype: Any
 ) -> NDArray[Any]:
     if found is None:
-        raise SpecError(f"{path}: it has no array {name!r}. See docs/agents.md for what it needs.")
+        raise _without(path, name)
     if not count or found.shape != (count, *shape):
         raise SpecError(
             f"{path}: {name} is of shape {found.shape}, but {count} steps of this environment "

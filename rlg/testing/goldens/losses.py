@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rlg.graph.spaces import BoolBox, Box, FloatBox, IntBox, Tuple
+from rlg.graph.spaces import BoolBox, Box, Dict, FloatBox, IntBox, Tuple
 from rlg.testing.goldens.golden import Golden
 
 NUMBER = FloatBox(ranks="")
@@ -106,6 +106,11 @@ LOSSES: list[Golden] = [
         "euclidean_loss",
         {"type": "euclidean_loss"},
         {**dict.fromkeys(["predictions", "targets"], Box((2, 2))), "weights": WEIGHTS},
+    ),
+    Golden(
+        "l2_loss",
+        {"type": "l2_loss", "weight": 0.5},
+        {"variables": Dict(a=Box((3,), ranks=""), b=NUMBER)},
     ),
     Golden(
         "large_margin_loss",

@@ -48,7 +48,9 @@ class DQfD(DQN):
                 "demonstrations. Use demonstration_replay."
             )
         self.n_step_weight = n_step_weight
+        self.margin = margin
         self.margin_weight = margin_weight
+        self.l2 = l2
         self.margin_loss = LargeMarginLoss(margin)
         self.l2_loss = L2Loss(l2)
 
