@@ -49,6 +49,7 @@ COMPONENTS: dict[str, str] = {
     "multi_input": "networks.multi_input:MultiInput",
     "impala_small": "networks.impala:ImpalaSmall",
     "impala_large": "networks.impala:ImpalaLarge",
+    "variational_autoencoder": "networks.variational:VariationalAutoencoder",
     "lstm": "networks.recurrent:LSTM",
     "gru": "networks.recurrent:GRU",
     # preprocessing
@@ -91,6 +92,7 @@ COMPONENTS: dict[str, str] = {
     "recurrent_actor_critic": "policies.recurrent:RecurrentActorCritic",
     "gaussian_noise": "explorations.noise:GaussianNoise",
     "clipped_noise": "explorations.noise:ClippedNoise",
+    "curiosity": "explorations.curiosity:Curiosity",
     "ornstein_uhlenbeck_noise": "explorations.noise:OrnsteinUhlenbeckNoise",
     # schedules
     "constant_schedule": "schedules.constant:ConstantSchedule",
@@ -139,6 +141,7 @@ COMPONENTS: dict[str, str] = {
     "gaussian_nll_loss": "losses.supervised:GaussianNLLLoss",
     "euclidean_loss": "losses.supervised:EuclideanLoss",
     "discounted_sum": "returns.discounted:DiscountedSum",
+    "lambda_returns": "returns.lambda_returns:LambdaReturns",
     "n_step_returns": "returns.n_step:NStepReturns",
     "return_scaling": "returns.scaling:ReturnScaling",
     "gae": "returns.gae:GAE",

@@ -39,6 +39,15 @@ LOSSES: list[Golden] = [
             "bootstrap": FloatBox(),
         },
     ),
+    Golden(
+        "lambda_returns",
+        {"type": "lambda_returns", "lambda_": 0.8},
+        {
+            "rewards": FloatBox(ranks="BT"),
+            "discounts": FloatBox(0.0, 1.0, ranks="BT"),
+            "next_values": FloatBox(ranks="BT"),
+        },
+    ),
     Golden("n_step_returns", {"type": "n_step_returns", "n_step": 2}, episodes("TB")),
     Golden("n_step_returns-all", {"type": "n_step_returns", "gamma": 0.9}, episodes("T")),
     Golden("gae", {"type": "gae", "gamma": 0.9, "gae_lambda": 0.8}, episodes("TB")),
