@@ -9,12 +9,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+import rlg
 from rlg.api.agents.agent import BuildOptions
 from rlg.api.agents.dqfd import DQfDAgent
 from rlg.api.agents.dqn import DQNAgent
+from rlg.api.config.validate import validate
+from rlg.api.inspection.estimate import report_on
 from rlg.api.run import resume, train
+from rlg.envs import make_env
 from rlg.errors import ComponentError, ExecutionError, SpecError
-from rlg.execution.types import SavedBatches
+from rlg.execution.cadence import Cadence
+from rlg.execution.demonstrations import Recorder
+from rlg.execution.types import Clock, SavedBatches
 from rlg.graph.spaces import Box, Dict, IntBox
 from tests.api.dqfd_oracle import DemonstrationLearner, DemonstrationMemory, records_of
 from tests.api.runs import config, course
@@ -182,6 +188,12 @@ def test_a_model_without_its_memory_finds_the_demonstrations_again(tmp_path):
     assert other.stored == 13
 
 
+def test_updates_before_the_first_step_are_due_first_and_not_made_up_for_later():
+    cadence = Cadence(100, 4, 2, base=10, pretraining=10)
+    clocks = [Clock(), Clock(updates=4), Clock(updates=10), Clock(steps=100, updates=10)]
+    assert [cadence.due(clock) for clock in clocks] == [10, 6, 0, 2]
+
+
 # -- runs -----------------------------------------------------------------------------------------
 def settings(folder: Path, **changes: Any) -> dict[str, Any]:
     rng = np.random.default_rng(0)
@@ -204,6 +216,7 @@ def test_a_run_resumes_exactly_also_from_the_middle_of_its_pretraining(
     whole = train(changed, tmp_path / "whole")
     # 96 updates follow the first: 8 of each 32 steps, at once.
     assert (whole.steps, whole.updates) == (384, 250 + 8 * 12)
+    assert report_on(validate(changed)).values()["updates"] == 250 + 8 * 12
     learn, calls = DQNAgent.learn, []
 
     def interrupting(self, *args):
@@ -298,3 +311,26 @@ def test_a_file_may_have_nested_observations_and_no_truncations(tmp_path):
 
 
 MLP = {"type": "mlp", "units": [4]}
+
+
+# -- learning -------------------------------------------------------------------------------------
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_it_is_ahead_of_dqn_after_the_same_steps(tmp_path):
+    """Four episodes of a rule that never falls, then 2,000 steps of its own."""
+    recorder = Recorder(tmp_path / "d.npz")
+    with make_env("cartpole", 1, seed=0) as env:
+        states = env.reset()
+        for _ in range(2_000):
+            actions = (states @ np.array([0.1, 0.3, 1.0, 1.0]) > 0).astype(np.int64)
+            step = env.step(actions)
+            recorder.add(states, actions, step)
+            states = step.observations
+    assert recorder.save() == 2_000
+    for seed in (10, 11, 12):
+        words = ["env=cartpole", "total_timesteps=2000", f"seed={seed}", "evaluation.interval=2000"]
+        named = f"agent.demonstrations={tmp_path / 'd.npz'}"
+        ours = rlg.train("agent=dqfd", named, *words, folder=tmp_path / f"dqfd{seed}")
+        theirs = rlg.train("agent=dqn", *words, folder=tmp_path / f"dqn{seed}")
+        assert ours.evaluation.mean_reward >= 400.0
+        assert ours.evaluation.mean_reward > theirs.evaluation.mean_reward + 100.0

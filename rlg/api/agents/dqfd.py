@@ -34,6 +34,7 @@ class DQfDAgent(DQNAgent):
     the large margin of demonstrated actions, and `l2` times half the squares of all weights.
     """
 
+    files: ClassVar[tuple[str, ...]] = ("demonstrations",)
     figures: ClassVar[tuple[str, ...]] = ("n_step_loss", "margin_loss", "demonstrations")
     apis: ClassVar[Mapping[str, tuple[str, ...]]] = {
         **DQNAgent.apis,

@@ -86,12 +86,7 @@ class DQfD(DQN):
         gradients, loss, td_errors, q, n_step_loss, margin_loss = self.replicate(
             self._differentiate, records, weights, demonstrated
         )
-        norm = self.optimizer.apply(
-            self.policy.variables(), self.optimizer.averaged(gradients), learning_rate
-        )
-        self.summary("gradient_norm", norm)
-        self.summary("q_values", q, "histogram")
-        self.summary("td_errors", td_errors, "histogram")
+        self._descend(gradients, q, td_errors, learning_rate)
         share = self.share(records["rewards"], demonstrated)
         return loss, td_errors, self.priorities(td_errors), n_step_loss, margin_loss, share
 
