@@ -53,7 +53,7 @@ def test_a_mistake_gets_one_line(rlg, folder, run):
     wrong = rlg("eval", run, "--record", "d.txt")
     assert (wrong.code, wrong.err) == (
         2,
-        "rlg: d.txt: demonstrations are .npz files. Write d.npz.\n",
+        "rlg: error: d.txt: demonstrations are .npz files. Write d.npz.\n",
     )
     assert "there is no folder" in rlg("eval", run, "--record", "none/d.npz").err
     without = rlg("train", *TINY, "agent=dqfd", "env=cartpole", "hydra.run.dir=a")

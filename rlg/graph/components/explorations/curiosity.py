@@ -87,9 +87,7 @@ class Curiosity(Component):
         self.eta = eta
         self.beta = beta
         box = self.action_space
-        is_choice = isinstance(box, Box) and box.kind == "int" and not box.shape
-        is_float = isinstance(box, Box) and box.kind == "float"
-        if not (is_choice and isinstance(box.num_categories, int)) and not is_float:
+        if not isinstance(box, Box) or not (box.kind == "float" or _is_choice(box)):
             raise ComponentError(
                 f"Curiosity: it takes one choice or floats, but the action space is {box}. Use an "
                 "environment with such actions."
@@ -117,3 +115,7 @@ class Curiosity(Component):
     @graph_fn(fold_time=True)
     def total(self, forward: Tensor, inverse: Tensor) -> Tensor:
         return self.ops.mean((1.0 - self.beta) * inverse + self.beta * forward)
+
+
+def _is_choice(box: Box) -> bool:
+    return box.kind == "int" and not box.shape and isinstance(box.num_categories, int)

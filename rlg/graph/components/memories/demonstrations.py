@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ class DemonstrationReplay(PrioritizedReplay):
     for records, keys and weights.
     """
 
-    counters = (*PrioritizedReplay.counters, "kept")
+    counters: ClassVar[tuple[str, ...]] = (*PrioritizedReplay.counters, "kept")
 
     def __init__(
         self,
