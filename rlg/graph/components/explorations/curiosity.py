@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from rlg.errors import ComponentError
@@ -74,7 +75,7 @@ class Curiosity(Component):
     def __init__(
         self,
         action_space: Any,
-        network: Any = "mlp",
+        network: str | Mapping[str, Any] = "mlp",
         features: PositiveInt = 64,
         units: PositiveInt = 256,
         eta: NonNegativeFloat = 0.01,
@@ -82,6 +83,7 @@ class Curiosity(Component):
         optimizer: Any = "adam",
     ) -> None:
         self.action_space = space_from_spec(action_space)
+        self.network = network  # a spec: the models make it, and own its variables
         self.features = features
         self.units = units
         self.eta = eta
