@@ -32,7 +32,7 @@ SquashedNormalDistributionAdapter | action_head | `bounded: squashed_normal`
 # common
 BatchApply | rlg.graph:graph_fn | `fold_time=True`
 BatchSplitter | batch_splitter |
-ContainerMerger | container_merger |
+ContainerMerger | container_merger | keys like `a/b` nest
 DecayComponent | rlg.graph.components.schedules.schedule:Schedule |
 ConstantDecay | constant_schedule |
 EnvironmentStepper | rlg.execution.sampling:SteppingSampler | environments stay outside of the graph
@@ -72,11 +72,11 @@ Exploration | epsilon_greedy | noise for floats: gaussian_noise, ornstein_uhlenb
 # helpers
 Clipping | clip |
 Batcher | rlg.execution.sampling:SteppingSampler | one act call for all environments of a sampler
-GeneralizedAdvantageEstimation | gae | its second output are lambda returns
+GeneralizedAdvantageEstimation | gae | with per-step discounts: lambda_returns
 MemSegmentTree | priority_tree |
 MinSumSegmentTree | priority_tree |
 SegmentTree | priority_tree |
-SequenceHelper | discounted_sum | lengths: its `steps_left`
+SequenceHelper | discounted_sum | lengths: its `steps_left`; decays: its `decays`
 SoftMax | ops.log_softmax |
 VTraceFunction | vtrace |
 # layers
@@ -116,7 +116,7 @@ StringToHashBucket | - | spaces have numbers only: hash strings in the environme
 ActorCriticLossFunction | a2c_loss |
 CategoricalCrossEntropyLoss | cross_entropy_loss |
 ContainerLossFunction | - | missing: add the losses of a Dict's entries in an API method
-DQFDLossFunction | large_margin_loss | beside dqn_loss
+DQFDLossFunction | dqfd | large_margin_loss, l2_loss and dqn_loss, twice
 DQNLossFunction | dqn_loss |
 EuclidianDistanceLoss | euclidean_loss |
 IMPALALossFunction | impala_loss |
@@ -134,7 +134,7 @@ QueueRunner | rlg.execution.trainers:QueueTrainer | rollouts reach the learner b
 ReplayMemory | replay |
 RingBuffer | ring_buffer |
 # models
-IntrinsicCuriosityWorldOptionModel | - | missing
+IntrinsicCuriosityWorldOptionModel | curiosity | `agent.curiosity` of PPO
 Model | {LAYER} |
 SupervisedModel | rlg.graph.components.optimizers.optimizer:Optimizer.step | of any network and loss
 # neural_networks
@@ -149,7 +149,7 @@ PreprocessorStack | preprocessor_stack |
 SACValueNetwork | - | critics see states and actions, as Haarnoja et al. (2018b) have them
 Stack | stack |
 ValueFunction | value_head | on any network
-VariationalAutoEncoder | - | missing
+VariationalAutoEncoder | variational_autoencoder |
 # optimizers
 HorovodOptimizer | rlg.graph.components.optimizers.average:Average | and of `executor=ddp`
 LocalOptimizer | rlg.graph.components.optimizers.optimizer:Optimizer |

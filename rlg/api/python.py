@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import nullcontext
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from rlg.api.run import OnStart, Outcome
 from rlg.api.run import resume as resume_run
 from rlg.api.run import train as train_run
 from rlg.display.video import Video
+from rlg.execution.demonstrations import Recorder
 from rlg.execution.evaluation import Evaluation
 from rlg.execution.evaluation import evaluate as play
 from rlg.graph.core.component.randomness import key_of
@@ -100,26 +102,33 @@ def evaluate(
     checkpoint: Checkpoint = None,
     render: bool = False,
     video: str | Path | None = None,
+    record: str | Path | None = None,
     trust_plugins: bool = False,
 ) -> Evaluation:
     """Plays episodes without exploration, as `rlg eval` does.
 
-    `render` shows them in a window, `video` is the .mp4 or .gif file that they are written to.
+    `render` shows them in a window, `video` is the .mp4 or .gif file that they are written to,
+    `record` the .npz file that their steps are written to, as demonstrations for `agent=dqfd`.
     """
     film = None if video is None else Video(Path(video))  # refuses a name before anything is loaded
+    notes = None if record is None else Recorder(Path(record))
     loaded = load_run(folder, checkpoint, trust_plugins)
     agent, config = loaded.agent, loaded.config
     env, most = config["env"], config["evaluation"]["max_steps"]
     # No training run and no other evaluation has these episodes.
     seed = key_of(int(config["seed"]), "rlg eval") % 2**31
+    options: dict[str, Any] = {"max_steps": most}
+    if notes is not None:
+        notes.max_steps, options["record"] = most, notes.add
     if render:
-        shown = {**env, "render_mode": "human"}
-        return play(agent, shown, episodes, seed, max_steps=most, watch=lambda *_: None)
-    if film is None:
-        return play(agent, env, episodes, seed, max_steps=most)
-    with film:
-        shown = {**env, "render_mode": "rgb_array"}
-        return play(agent, shown, episodes, seed, max_steps=most, watch=film.add)
+        env, options["watch"] = {**env, "render_mode": "human"}, lambda *_: None
+    if film is not None:
+        env, options["watch"] = {**env, "render_mode": "rgb_array"}, film.add
+    with film or nullcontext():
+        found = play(agent, env, episodes, seed, **options)
+    if notes is not None:
+        notes.save()
+    return found
 
 
 def export(

@@ -57,6 +57,10 @@ def evaluate(
     video: Annotated[
         Path | None, typer.Option("--video", help="Film them: an .mp4 or .gif file.")
     ] = None,
+    record: Annotated[
+        Path | None,
+        typer.Option("--record", help="Write their steps: an .npz file for agent=dqfd."),
+    ] = None,
     as_json: AsJson = False,
     trust_plugins: TrustPlugins = False,
 ) -> int:
@@ -77,6 +81,7 @@ def evaluate(
             checkpoint=checkpoint,
             render=render,
             video=video,
+            record=record,
             trust_plugins=trust_plugins,
         )
     if as_json:
@@ -86,4 +91,6 @@ def evaluate(
     print(describe(found))
     if video is not None:
         print(f"video:      {video}")
+    if record is not None:
+        print(f"record:     {record}, {sum(found.lengths):,} steps")
     return 0

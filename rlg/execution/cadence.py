@@ -19,9 +19,16 @@ class Cadence:
     train_freq: int
     gradient_steps: int
     base: int = 0  # updates that were made before `starts`
+    pretraining: int = 0  # updates before the first step, from what the memory begins with
+
+    def is_pretraining(self, clock: Clock) -> bool:
+        """Whether updates come first, and steps later."""
+        return clock.updates < self.pretraining
 
     def due(self, clock: Clock) -> int:
         """Updates to make now."""
+        if self.is_pretraining(clock):
+            return self.pretraining - clock.updates
         since = clock.steps - self.starts
         if since < 0:
             return 0

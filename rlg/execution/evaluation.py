@@ -59,13 +59,15 @@ def evaluate(
     after_step: Callable[[], None] | None = None,
     watch: Callable[[VectorEnv, Any], None] | None = None,
     max_steps: int | None = None,
+    record: Callable[[Any, Any, Step], None] | None = None,
 ) -> Evaluation:
     """Plays whole episodes without exploration: nothing of the actor changes by it.
 
-    `watch` sees the environment and its observations before each step, one episode after the other.
+    `watch` sees the environment and its observations before each step, one episode after the other;
+    `record` observations, actions and what came of them, also one after the other.
     An episode that has not ended after `max_steps` steps counts with what it returned so far.
     """
-    most = 1 if watch is not None else MOST_ENVS
+    most = MOST_ENVS if watch is None and record is None else 1
     num_envs = next(n for n in range(min(episodes, most), 0, -1) if episodes % n == 0)
     score = _Score(num_envs, episodes // num_envs, max_steps)
     recurrent = None if actor.state_space is None else RecurrentState(actor.state_space)
@@ -85,6 +87,8 @@ def evaluate(
                 hidden, resets = recurrent.before_step(num_envs)
             action = actor.act(observations, hidden, resets, clock, explore=False)
             step = environments.step(action.env)
+            if record is not None:
+                record(observations, action.env, step)
             observations = step.observations
             if recurrent is not None:
                 recurrent.after_step(action.state, step.rewards)

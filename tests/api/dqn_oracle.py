@@ -130,7 +130,10 @@ class Learner:
             beyond = self.huber_delta * (errors.abs() - 0.5 * self.huber_delta)
             costs = torch.where(errors.abs() <= self.huber_delta, costs, beyond)
         loss = (torch.as_tensor(weights.astype("float32")) * costs).mean()
-        gradients = torch.autograd.grad(loss, list(self.online.values()))
+        self.descend(torch.autograd.grad(loss, list(self.online.values())), learning_rate)
+        return float(loss.detach())
+
+    def descend(self, gradients: Any, learning_rate: float) -> None:
         self.updates += 1
         with torch.no_grad():
             for key, gradient in zip(self.online, gradients, strict=True):
@@ -141,7 +144,6 @@ class Learner:
                 unbiased = first / (1.0 - 0.9**self.updates)
                 scale = (second / (1.0 - 0.999**self.updates)).sqrt() + 1e-8
                 self.online[key] -= learning_rate * unbiased / scale
-        return float(loss.detach())
 
     def sync(self) -> None:
         for key, value in self.online.items():

@@ -27,7 +27,7 @@ def make(backend: str, memory: dict[str, Any], **options: Any) -> DQNAgent:
     made = DQNAgent(
         Box((3,)),
         IntBox(3),
-        network={"type": "mlp", "units": [8]},
+        network=options.pop("network", {"type": "mlp", "units": [8]}),
         memory={"buffer_size": ROOM, **memory},
         gamma=GAMMA,
         total_timesteps=TOTAL,

@@ -51,6 +51,18 @@ def test_splitters_and_mergers_connect(backend):
     np.testing.assert_array_equal(outputs[1], [1.0])
 
 
+def test_keys_with_slashes_are_places_in_a_nested_dict(backend):
+    merger = ContainerMerger(["eyes/left", "eyes/right", "speed"])
+    spaces = {"inputs": Tuple(FloatBox(), PARTS, FloatBox())}
+    test = ComponentTest(merger, spaces, backend)
+    found = test.call("call", ([1.0], {"a": [2.0], "b": {"c": [[3.0, 4.0]]}}, [5.0]))
+    assert found["eyes"]["left"].tolist() == [1.0]
+    assert found["eyes"]["right"]["b"]["c"].tolist() == [[3.0, 4.0]]
+    assert found["speed"].tolist() == [5.0]
+    with pytest.raises(SpaceError, match="passes through another leaf"):
+        ContainerMerger(["eyes", "eyes/left"])
+
+
 CUBE = np.arange(24.0, dtype="float32").reshape(2, 3, 4)
 
 

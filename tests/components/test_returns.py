@@ -12,6 +12,7 @@ from rlg.graph import Component, Tensor, api, graph_fn
 from rlg.graph.components.optimizers.sgd import SGD
 from rlg.graph.components.returns.discounted import DiscountedSum
 from rlg.graph.components.returns.gae import GAE
+from rlg.graph.components.returns.lambda_returns import LambdaReturns
 from rlg.graph.components.returns.n_step import NStepReturns
 from rlg.graph.components.returns.vtrace import VTrace
 from rlg.graph.spaces import BoolBox, Box, FloatBox
@@ -179,6 +180,40 @@ def test_discounted_sums_start_from_a_bootstrap(backend):
     test.test("call", ones, ends, expected=[[1.5, 1.5], [1.0, 1.0]])
     assert test.call("steps_left", ends).tolist() == [[2, 2], [1, 1]]
     assert test.call("steps_left", ends).dtype == "int64"
+
+
+def test_decays_start_again_behind_each_end(backend):
+    test = ComponentTest(
+        DiscountedSum(0.5), {"ends": BoolBox(ranks="BT")}, backend, apis=["decays"]
+    )
+    ends = np.array([[False, False, True, False, False], [True, False, False, False, True]])
+    expected = [[1.0, 0.5, 0.25, 1.0, 0.5], [1.0, 1.0, 0.5, 0.25, 0.125]]
+    test.test("decays", ends, expected=expected)
+    none = ComponentTest(
+        DiscountedSum(0.0), {"ends": BoolBox(ranks="BT")}, backend, apis=["decays"]
+    )
+    none.test("decays", ends[:1], expected=[[1.0, 0.0, 0.0, 1.0, 0.0]])
+
+
+@pytest.mark.parametrize(
+    ("lambda_", "expected"),
+    [
+        # 3 + 0.9 * 30 = 30; 2 + 0 (an end); 1 + 0.5 * 2.
+        (1.0, [2.0, 2.0, 30.0]),
+        (0.0, [1.0 + 0.5 * 10.0, 2.0, 30.0]),
+        (0.8, [1.0 + 0.5 * (0.2 * 10.0 + 0.8 * 2.0), 2.0, 30.0]),
+    ],
+)
+def test_lambda_returns_have_a_discount_for_each_step(backend, lambda_, expected):
+    names = ("rewards", "discounts", "next_values")
+    spaces = dict.fromkeys(names, FloatBox(ranks="TB"))
+    given = ([[1.0], [2.0], [3.0]], [[0.5], [0.0], [0.9]], [[10.0], [20.0], [30.0]])
+    test = ComponentTest(LambdaReturns(lambda_), spaces, backend)
+    test.test("call", *given, expected=np.array(expected)[:, None])
+    swapped = ComponentTest(
+        LambdaReturns(lambda_), dict.fromkeys(names, FloatBox(ranks="BT")), backend
+    )
+    swapped.test("call", *(np.transpose(x) for x in given), expected=[expected])
 
 
 class Estimate(Component):

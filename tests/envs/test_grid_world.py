@@ -26,6 +26,31 @@ def test_a_walker_that_goes_nowhere_is_truncated():
     assert not any(step.terminals[0] for step in steps)
 
 
+def test_a_walker_turns_walks_and_jumps():
+    env = make_env("grid_world", world=["   ", " H ", "S W", "  G"], actions="turns")
+    cells = [env.reset()]
+    rewards = []
+    # Ahead and up; right, over the hole's column; down and back: at the wall; around the wall.
+    for action in ([2, 1, 0], [2, 2, 1], [2, 2, 0], [0, 1, 0], [2, 1, 1], [2, 1, 0], [2, 1, 1]):
+        step = env.step(np.array([action]))
+        cells.append(step.final_observations)
+        rewards.append(float(step.rewards[0]))
+    rows, up, right, down = 4, 0, 1, 2
+    places = [(0, 2, up), (0, 1, up), (2, 1, right), (2, 1, down), (2, 0, down), (2, 0, down)]
+    places += [(2, 1, down), (2, 3, down)]
+    expected = [4 * (x * rows + y) + looks for x, y, looks in places]
+    assert [int(cell[0]) for cell in cells] == expected
+    assert rewards == pytest.approx([-0.1] * 6 + [1.0])
+    assert step.terminals.tolist() == [True]
+    assert int(step.observations[0]) == expected[0]
+    assert env.action_space.shape == (3,)
+
+
+def test_other_actions_than_moves_and_turns_are_refused():
+    with pytest.raises(SpecError, match="actions must be moves or turns, got 'fly'"):
+        make_env("grid_world", actions="fly")
+
+
 @pytest.mark.parametrize("world", WORLDS)
 def test_every_world_can_be_walked(world):
     env = make_env("grid_world", 3, world=world)

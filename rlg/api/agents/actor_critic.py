@@ -39,6 +39,8 @@ class ActorCriticAgent(OnPolicyAgent):
     takes_masks = True
     # What the root's `act` returns for learning behind the actions, one number each.
     acted_numbers: ClassVar[tuple[str, ...]] = ("log_probs", "values")
+    # Of rewards for what it could not foresee; above 0, batches have what followed each step.
+    curiosity: float = 0.0
 
     def __init__(
         self,
@@ -98,6 +100,8 @@ class ActorCriticAgent(OnPolicyAgent):
             "truncations": BoolBox(),
             "bootstrap_values": FloatBox(),
         }
+        if self.curiosity:
+            batch["next_states"] = self._states
         spaces: dict[str, Any] = {"states": self._states, "last_values": FloatBox()}
         if self.is_recurrent:
             batch["resets"] = BoolBox()
@@ -158,6 +162,8 @@ class ActorCriticAgent(OnPolicyAgent):
             "truncations": segment.truncations,
             "bootstrap_values": bootstrap_values,
         }
+        if self.curiosity:
+            records["next_states"] = self._split(segment.next_states())[0]
         inputs = [records, last_values]
         if self.is_recurrent:
             records["resets"] = segment.resets
@@ -215,6 +221,7 @@ class PPOAgent(ActorCriticAgent):
         normalize_observations: bool = False,
         normalize_rewards: bool = False,
         num_envs: int = 1,
+        curiosity: NonNegativeFloat = 0.0,
     ) -> None:
         self.batch_size = batch_size
         self.n_epochs = n_epochs
@@ -229,6 +236,7 @@ class PPOAgent(ActorCriticAgent):
         self.normalize_observations = normalize_observations
         self.normalize_rewards = normalize_rewards
         self.num_envs = num_envs
+        self.curiosity = curiosity
         is_number = isinstance(clip_range, (int, float))
         self._clip_ranges = None if is_number else make_schedule(clip_range)
         super().__init__(
@@ -262,8 +270,19 @@ class PPOAgent(ActorCriticAgent):
             normalize_observations=self.normalize_observations,
             normalize_rewards=self.normalize_rewards,
             num_envs=self.num_envs,
+            curiosity=self._curiosity_spec(),
         ).configure(scope="agent")
         return root
+
+    def _curiosity_spec(self) -> dict[str, Any] | None:
+        if not self.curiosity:
+            return None
+        if self.is_recurrent:
+            raise ComponentError(
+                "agent ppo: curiosity is for networks without memory. Set agent.curiosity=0, or "
+                "use another network."
+            )
+        return {"type": "curiosity", "eta": self.curiosity, "network": self.network}
 
     def schedules(self, clock: Clock) -> dict[str, float]:
         found = super().schedules(clock)

@@ -56,6 +56,7 @@ class Agent:
     # that it is made from.
     loops: ClassVar[tuple[str, ...]] = ("replay",)
     parts: ClassVar[tuple[str, ...]] = ("network", "memory", "optimizer")
+    files: ClassVar[tuple[str, ...]] = ()  # keys that name files
     # The root's API methods that each role calls.
     apis: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     # Whether replicas share the batch of an update, see Component.replicate; if not, why.

@@ -48,6 +48,7 @@ class DQNAgent(Observing):
 
     loops: ClassVar[tuple[str, ...]] = ("replay",)
     replicates = True
+    figures: ClassVar[tuple[str, ...]] = ()  # that updates return beyond losses and TD errors
     apis: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "actor": ("get_actions",),
         "learner": ("observe", "insert", "update", "update_from", "sync_target"),
@@ -151,7 +152,6 @@ class DQNAgent(Observing):
                 f"agent dqn: n_step is {self.n_step}, but a network that remembers learns from "
                 "sequences of single steps. Give n_step 1, or another network."
             )
-
         if not self.is_recurrent and (self.burn_in or self.stored_state):
             raise ComponentError(
                 "agent dqn: burn_in and stored_state are for networks that remember. Use "
@@ -204,9 +204,8 @@ class DQNAgent(Observing):
             # A record is a sequence there; the size counts transitions all the same.
             room = max(1, memory["buffer_size"] // self.sequence_length)
             memory = {**memory, "buffer_size": room}
-        more = {"burn_in": self.burn_in, "stored_state": self.stored_state}
         root: Component = self._root_class()(
-            **(more if self.is_recurrent else {}),
+            **self._root_options(),
             policy={"type": kind, "network": self.network, "head": head},
             action_space=self.action_space,
             memory=memory,
@@ -230,6 +229,11 @@ class DQNAgent(Observing):
             return {**head, "n_quantiles": self.n_quantiles}, {**loss, **huber}
         atoms = {"n_atoms": self.n_atoms, "v_min": self.v_min, "v_max": self.v_max}
         return {**head, **atoms}, {**loss, **atoms}
+
+    def _root_options(self) -> dict[str, Any]:
+        """What the root takes beyond a DQN's arguments."""
+        options = {"burn_in": self.burn_in, "stored_state": self.stored_state}
+        return options if self.is_recurrent else {}
 
     def _root_class(self) -> type[DQN]:
         if self.distributional is not None:
@@ -367,19 +371,23 @@ class DQNAgent(Observing):
         inputs: dict[str, Any] = {name: np.float32(value) for name, value in settings.items()}
         priorities = None
         if batch is None:
-            loss, td_errors = self.executor.execute("update", self.batch_size, **inputs)
+            loss, td_errors, *more = self.executor.execute("update", self.batch_size, **inputs)
         else:
             if isinstance(batch, Sample):
                 inputs["weights"] = batch.weights
-            loss, td_errors, priorities = self.executor.execute(
+            loss, td_errors, priorities, *more = self.executor.execute(
                 "update_from", batch.records, **inputs
             )
-        # By whole intervals: rounds of `train_freq` steps that don't divide them add no delay.
-        interval = self.target_update_interval
-        if clock.steps // interval > self._synced_at // interval:
+        if self._is_sync_due(clock):
             self.executor.execute("sync_target")
             self._synced_at = clock.steps
-        return LearnResult({"loss": loss, "td_error": td_errors, **settings}, priorities)
+        notes = {"loss": loss, "td_error": td_errors, **dict(zip(self.figures, more, strict=True))}
+        return LearnResult({**notes, **settings}, priorities)
+
+    def _is_sync_due(self, clock: Clock) -> bool:
+        # By whole intervals: rounds of `train_freq` steps that don't divide them add no delay.
+        interval = self.target_update_interval
+        return clock.steps // interval > self._synced_at // interval
 
     # -- state ------------------------------------------------------------------------------------
     def get_state(self, *, memory: bool = True) -> dict[str, Any]:

@@ -30,6 +30,7 @@ AGENTS: dict[str, str | type[Agent]] = {
     "a3c": "rlg.api.agents.a3c:A3CAgent",
     "apex": "rlg.api.agents.apex:ApexAgent",
     "ddpg": "rlg.api.agents.td3:DDPGAgent",
+    "dqfd": "rlg.api.agents.dqfd:DQfDAgent",
     "dqn": "rlg.api.agents.dqn:DQNAgent",
     "impala": "rlg.api.agents.impala:IMPALAAgent",
     "ppo": "rlg.api.agents.actor_critic:PPOAgent",

@@ -8,6 +8,7 @@ everything else is right.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from rlg.api.agents.agent import Agent
@@ -84,7 +85,9 @@ def validate(config: Mapping[str, Any], *, loads_backend: bool = True) -> dict[s
     _check_replicas(agent["type"], backend.get("replicas", 1), made)
     if loads_backend:
         check_devices(backend)
-    fixed = {"agent": agent, "env": env, **parts, "backend": backend}
+    # A run may be resumed from another folder.
+    named = {k: str(Path(agent[k]).absolute()) for k in made.files if agent[k] is not None}
+    fixed = {"agent": {**agent, **named}, "env": env, **parts, "backend": backend}
     return {**top, **fixed, **sections, "plugins": plugins}
 
 

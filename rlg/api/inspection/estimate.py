@@ -86,10 +86,11 @@ class Replay:
     @property
     def updates(self) -> int:
         """Of the whole run."""
+        cadence = self.cadence
         if not self.at.size:
-            return 0
-        since = int(self.at[-1]) - self.cadence.starts
-        return (since // self.cadence.train_freq + 1) * self.cadence.gradient_steps
+            return cadence.base
+        since = int(self.at[-1]) - cadence.starts
+        return cadence.base + (since // cadence.train_freq + 1) * cadence.gradient_steps
 
     def syncs(self, interval: int) -> int:
         """Copies into the target network: at the first update behind each multiple."""
@@ -110,7 +111,8 @@ def report_on(config: Mapping[str, Any]) -> Report:
     rounds = Rounds(size, -(-total // size))
     replay = None
     if "replay" in agent.loops:
-        window = config["agent"].get("n_step", 1)
+        # Who begins with demonstrations waits for no window.
+        window = 1 if "demonstrations" in config["agent"] else config["agent"].get("n_step", 1)
         cadence = replace(agent.cadence, train_freq=agent.cadence.train_freq * ranks)
         replay = Replay.of(rounds, cadence, num_envs, window)
     _add_rounds(found, config["agent"], num_envs, rounds, replay, ranks)

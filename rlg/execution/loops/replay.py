@@ -11,6 +11,9 @@ from rlg.execution.loops.rounds import Rounds
 from rlg.execution.roles import SamplerPool, Stop, Trainer
 from rlg.execution.types import Clock, Iteration, LearnResult, mean_metrics
 
+# Calls to learn of a round before the first step: between rounds a run shows where it is.
+PRETRAINING = 100
+
 
 class ReplayLoop(Rounds):
     """One round is a task of each sampler, and then all updates that are due."""
@@ -39,6 +42,8 @@ class ReplayLoop(Rounds):
             if due > result.updates and stop():
                 iteration.is_complete = False
                 return iteration
+            if len(self._results) >= PRETRAINING and self.cadence.is_pretraining(self.clock):
+                break
         if self._results:
             iteration.train = {f"train/{k}": v for k, v in mean_metrics(self._results).items()}
             self._results = []

@@ -124,4 +124,14 @@ LAYERS: list[Golden] = [
         {"type": "impala_large", "features_dim": 4, "filters": [2]},
         {"inputs": Box((5, 4, 1), "uint8")},
     ),
+    Golden(
+        "variational_autoencoder",
+        {
+            "type": "variational_autoencoder",
+            "latent": 2,
+            "encoder": {"type": "mlp", "units": [4], "activation": "tanh"},
+            "decoder": {"type": "mlp", "units": [4], "activation": "tanh"},
+        },
+        {"inputs": Box((3,)), "code": Box((2,))},
+    ),
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rlg.graph.spaces import BoolBox, Box, FloatBox, IntBox, Tuple
+from rlg.graph.spaces import BoolBox, Box, Dict, FloatBox, IntBox, Tuple
 from rlg.testing.goldens.golden import Golden
 
 NUMBER = FloatBox(ranks="")
@@ -37,6 +37,15 @@ LOSSES: list[Golden] = [
             "inputs": FloatBox(ranks="BT"),
             "ends": BoolBox(ranks="BT"),
             "bootstrap": FloatBox(),
+        },
+    ),
+    Golden(
+        "lambda_returns",
+        {"type": "lambda_returns", "lambda_": 0.8},
+        {
+            "rewards": FloatBox(ranks="BT"),
+            "discounts": FloatBox(0.0, 1.0, ranks="BT"),
+            "next_values": FloatBox(ranks="BT"),
         },
     ),
     Golden("n_step_returns", {"type": "n_step_returns", "n_step": 2}, episodes("TB")),
@@ -106,6 +115,11 @@ LOSSES: list[Golden] = [
         "euclidean_loss",
         {"type": "euclidean_loss"},
         {**dict.fromkeys(["predictions", "targets"], Box((2, 2))), "weights": WEIGHTS},
+    ),
+    Golden(
+        "l2_loss",
+        {"type": "l2_loss", "weight": 0.5},
+        {"variables": Dict(a=Box((3,), ranks=""), b=NUMBER)},
     ),
     Golden(
         "large_margin_loss",

@@ -68,6 +68,21 @@ MEMORIES: list[Golden] = [
         ],
     ),
     Golden(
+        "demonstration_replay",
+        {"type": "demonstration_replay", "buffer_size": 12, "alpha": 0.7},
+        {"records": NESTED, **PRIORITIES},
+        [
+            ("demonstrate", {}),
+            ("insert", {}),
+            ("sample", {"n": 4}),
+            ("update", {}),
+            ("demonstrated", {}),
+            ("insert", {}),
+            ("size", {}),
+            ("sample", {"n": 3}),
+        ],
+    ),
+    Golden(
         "frame_replay",
         {"type": "frame_replay", "buffer_size": 56, "num_envs": 7, "alpha": 0.5},
         {
@@ -113,6 +128,11 @@ MEMORIES: list[Golden] = [
     Golden(
         "n_step_transitions",
         {"type": "n_step_transitions", "n_step": 2, "gamma": 0.9},
+        {"records": Dict({**TRANSITIONS, "truncations": BoolBox()}).with_ranks("TB")},
+    ),
+    Golden(
+        "one_and_n_step",
+        {"type": "one_and_n_step", "n_step": 2, "gamma": 0.9},
         {"records": Dict({**TRANSITIONS, "truncations": BoolBox()}).with_ranks("TB")},
     ),
     Golden(

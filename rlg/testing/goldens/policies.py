@@ -225,6 +225,26 @@ POLICIES: list[Golden] = [
         [("observe", {}), ("update", {"n": 3}), ("update_from", {})],
     ),
     Golden(
+        "curiosity",
+        {
+            "type": "curiosity",
+            "action_space": IntBox(3).to_spec(),
+            "network": MLP,
+            "features": 2,
+            "units": 4,
+        },
+        {"states": VECTOR, "actions": IntBox(3), "next_states": VECTOR},
+    ),
+    Golden(
+        "curiosity-floats",
+        {"type": "curiosity", "action_space": TORQUE.to_spec(), "network": MLP, "units": 4},
+        {
+            "states": VECTOR.with_ranks("TB"),
+            "actions": TORQUE.with_ranks("TB"),
+            "next_states": VECTOR.with_ranks("TB"),
+        },
+    ),
+    Golden(
         "gaussian_noise",
         {"type": "gaussian_noise", "action_space": TORQUE.to_spec(), "sigma": 0.5},
         {"actions": TORQUE, "scale": FloatBox(0.0, 1.0)},

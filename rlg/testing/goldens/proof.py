@@ -72,6 +72,7 @@ RECORDS = Dict(
     terminals=BoolBox(),
     next_states=FEATURES,
 )
+SEGMENTS = Dict({**RECORDS, "truncations": BoolBox()}).with_ranks("TB")
 Q_VALUES = Box((3,))
 ACTED = {"actions": BRANCHES, "q_values": Box((2, 3)), "truncations": BoolBox()}
 STEPS = Dict({**RECORDS, **ACTED}).with_ranks("TB")  # of an actor
@@ -232,6 +233,42 @@ PROOF: list[Golden] = [
         ],
     ),
     Golden(
+        "dqfd",
+        {
+            "type": "dqfd",
+            "policy": {"type": "q_policy", "network": MLP, "head": "dueling_head"},
+            "action_space": CHOICES,
+            "memory": {"type": "demonstration_replay", "buffer_size": 40},
+            "n_step": 1,
+        },
+        {
+            "states": FEATURES,
+            "epsilon": EPSILON,
+            "demonstrate.records": SEGMENTS,
+            "observe.records": SEGMENTS,
+            "records": Dict(
+                {
+                    **RECORDS,
+                    "n_step_rewards": FloatBox(),
+                    "n_step_terminals": BoolBox(),
+                    "n_step_next_states": FEATURES,
+                    "discounts": FloatBox(0.0, 1.0),
+                }
+            ),
+            "weights": FloatBox(0.0, 1.0),
+            "demonstrated": BoolBox(),
+            **RATES,
+        },
+        [
+            ("demonstrate", {}),
+            ("update", {"n": 4}),
+            ("observe", {}),
+            ("update", {"n": 4}),
+            ("update_from", {}),
+            ("sync_target", {}),
+        ],
+    ),
+    Golden(
         "dqn-windows",
         {
             "type": "dqn",
@@ -243,7 +280,7 @@ PROOF: list[Golden] = [
         {
             "states": FEATURES,
             "epsilon": EPSILON,
-            "observe.records": Dict({**RECORDS, "truncations": BoolBox()}).with_ranks("TB"),
+            "observe.records": SEGMENTS,
             "records": Dict({**RECORDS, "discounts": FloatBox(0.0, 1.0)}),
             "weights": FloatBox(0.0, 1.0),
             **RATES,

@@ -99,13 +99,17 @@ class DQN(Component):
         gradients, loss, td_errors, q, errors = self.replicate(
             self._differentiate, records, weights
         )
+        self._descend(gradients, q, td_errors, learning_rate)
+        return loss, td_errors, self.priorities(errors)
+
+    def _descend(self, gradients: Any, q: Any, td_errors: Any, learning_rate: Any) -> None:
+        """In API methods: a step of the optimizer, and what there is to see of it."""
         norm = self.optimizer.apply(
             self.policy.variables(), self.optimizer.averaged(gradients), learning_rate
         )
         self.summary("gradient_norm", norm)
         self.summary("q_values", q, "histogram")
         self.summary("td_errors", td_errors, "histogram")
-        return loss, td_errors, self.priorities(errors)
 
     @api
     def _differentiate(self, records: Any, weights: Any = None) -> Any:

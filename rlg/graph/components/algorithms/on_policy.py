@@ -151,10 +151,15 @@ class OnPolicy(ActorCriticRoot):
     def _seen(self, states: Any) -> Any:
         return states if self.observations is None else self.observations.call(states, False)
 
-    def _prepared(self, batch: Any, last_values: Any, **more: Any) -> tuple[Any, Any]:
-        """Records to learn from, and how much of the returns the values explained."""
+    def _prepared(
+        self, batch: Any, last_values: Any, rewards: Any = None, **more: Any
+    ) -> tuple[Any, Any]:
+        """Records to learn from, and how much of the returns the values explained.
+
+        rewards: others than those of the batch.
+        """
         ends = batch["terminals"], batch["truncations"]
-        rewards = batch["rewards"]
+        rewards = batch["rewards"] if rewards is None else rewards
         if self.rewards is not None:
             rewards = self.rewards.call(rewards, *ends)
         advantages, returns = self.advantages.call(

@@ -8,6 +8,7 @@ from rlg.graph import Static, Tensor, api, graph_fn
 from rlg.graph.components.algorithms.on_policy import Learner, OnPolicy, RecurrentOnPolicy
 from rlg.graph.components.common.minibatches import Minibatches
 from rlg.graph.components.losses.ppo import PPOLoss
+from rlg.graph.registry import make
 
 # Of a minibatch, where a target for the divergence may end learning.
 FIGURES = (
@@ -167,6 +168,10 @@ class PPO(OnPolicy):
     learned from the batch. metrics: means over minibatches of loss, policy_loss, value_loss,
     entropy, approx_kl, clip_fraction and gradient_norm; n_updates (steps taken) with a `target_kl`;
     explained_variance.
+
+    With `curiosity`, a component of that type, what it earns is added to rewards; batches have
+    next_states then, the component learns `n_epochs` times from each of them, and metrics have
+    curiosity_reward (a mean) and curiosity_loss.
     """
 
     def __init__(
@@ -190,6 +195,7 @@ class PPO(OnPolicy):
         normalize_observations: bool = False,
         normalize_rewards: bool = False,
         num_envs: int = 1,
+        curiosity: Any = None,
     ) -> None:
         super().__init__(
             policy,
@@ -212,6 +218,9 @@ class PPO(OnPolicy):
         self.vf_coef = vf_coef
         self.normalize_advantage = normalize_advantage
         self.target_kl = target_kl
+        self.curiosity = None
+        if curiosity is not None:
+            self.curiosity = make(curiosity, action_space=self.action_space)
         loss = PPOLoss(clip_range, clip_range_vf, vf_coef, ent_coef, normalize_advantage=False)
         # A recurrent policy's records are sequences of n_steps.
         size = max(1, batch_size // n_steps) if self.is_recurrent else batch_size
@@ -228,8 +237,26 @@ class PPO(OnPolicy):
         clip_range: Any = None,
     ) -> Any:
         """Learns from all minibatches of all epochs; returns metrics."""
-        records, explained = self._prepared(batch, last_values, masks=masks)
-        return self._update(batch, records, explained, masks, learning_rate, clip_range)
+        if self.curiosity is None:
+            records, explained = self._prepared(batch, last_values, masks=masks)
+            return self._update(batch, records, explained, masks, learning_rate, clip_range)
+        seen = self._seen(batch["states"]), batch["actions"], self._seen(batch["next_states"])
+        bonus, loss = self.curiosity.update(*seen)
+        for _ in range(self.n_epochs - 1):
+            self.curiosity.update(*seen)
+        rewards = self.with_bonus(batch["rewards"], bonus)
+        records, explained = self._prepared(batch, last_values, rewards, masks=masks)
+        found = self._update(batch, records, explained, masks, learning_rate, clip_range)
+        return self.with_curiosity(found, bonus, loss)
+
+    @graph_fn
+    def with_bonus(self, rewards: Tensor, bonus: Tensor) -> Tensor:
+        return rewards + bonus
+
+    @graph_fn
+    def with_curiosity(self, metrics: Tensor, bonus: Tensor, loss: Tensor) -> Tensor:
+        mean = self.ops.mean(self.ops.mean(bonus, 0), 0)
+        return {**metrics, "curiosity_reward": mean, "curiosity_loss": loss}
 
     def _update(
         self,

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 
 from rlg.errors import ComponentError, SpaceError
 from rlg.graph import Component, Tensor, api, graph_fn
-from rlg.graph.spaces import Space, Tuple
+from rlg.graph.spaces import Space, Tuple, unflatten
 
 
 class ContainerMerger(Component):
     """Makes a Dict of the entries of a Tuple, under `keys` in this order.
 
-    inputs: a Tuple of as many entries as there are keys, of any spaces: `merger.call((a, b))`.
+    inputs: a Tuple of as many entries as there are keys, of any spaces: `merger.call((a, b))`. A
+    key with slashes is a place in a nested Dict: `camera/left`, `camera/right`.
     """
 
     def __init__(self, keys: Sequence[str]) -> None:
@@ -21,6 +22,8 @@ class ContainerMerger(Component):
             raise ComponentError(
                 f"{self.path_or_name}: keys are {self.keys}; give at least one, and each once."
             )
+        self._paths = [tuple(key.split("/")) for key in self.keys]
+        unflatten(dict.fromkeys(self._paths))  # Refuses a key that passes through another.
 
     def create_variables(self, *, inputs: Space) -> None:
         if not isinstance(inputs, Tuple) or len(inputs) != len(self.keys):
@@ -32,4 +35,5 @@ class ContainerMerger(Component):
     @api
     @graph_fn
     def call(self, inputs: Tensor) -> Tensor:
-        return dict(zip(self.keys, inputs, strict=True))
+        # Entries may be nested themselves: they stay as they are.
+        return unflatten(dict(zip(self._paths, inputs, strict=True)))

@@ -67,7 +67,7 @@ class Columns(Component):
     def _write(self, records: Tensor) -> Tensor:
         """Puts records into the next rows and returns these."""
         ops = self.ops
-        n = ops.batch_size(_first(records))
+        n = ops.batch_size(first_leaf(records))
         rows = (self._index + ops.arange(n)) % self.buffer_size  # [B]
         self._scatter(self._columns, rows, records)
         capacity = ops.constant(self.buffer_size, "int64")
@@ -125,7 +125,8 @@ class Columns(Component):
             raise SpaceError(f"{where}; records come in batches. Give it a batch rank: ranks='B'.")
 
 
-def _first(records: Tensor) -> Tensor:
+def first_leaf(records: Tensor) -> Tensor:
+    """One of the arrays of records."""
     while isinstance(records, (dict, tuple)):
         records = next(iter(records.values() if isinstance(records, dict) else records))
     return records

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -111,7 +111,7 @@ class PrioritizedReplay(Columns, Prioritized):
     """
 
     on_host = True
-    counters = ("index", "size", "max_priority", "generations", "tree")
+    counters: ClassVar[tuple[str, ...]] = ("index", "size", "max_priority", "generations", "tree")
 
     def __init__(
         self,

@@ -43,3 +43,16 @@ class DiscountedSum(Sequences):
         ones = ops.ones_like(ops.cast(last, "float32"))
         steps = self.backward(ones, ops.where(last, 0.0, ones), ops.zeros_like(ones[0]))
         return ops.cast(self.time_first(steps), "int64")
+
+    @api
+    @graph_fn
+    def decays(self, ends: Tensor) -> Tensor:
+        """gamma^k for the k-th step of each sequence, from 1 on: what a sequence is weighed by."""
+        ops, last = self.ops, self.time_first(ends)
+        ones = ops.ones_like(ops.cast(last, "float32"))
+
+        def step(before: Tensor, ended: Tensor) -> tuple[Tensor, Tensor]:
+            return ops.where(ended > 0.0, ops.ones_like(before), self.gamma * before), before + 0.0
+
+        _, powers = ops.scan(step, ones[0], ops.where(last, ones, 0.0 * ones))
+        return self.time_first(powers)

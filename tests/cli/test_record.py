@@ -1,0 +1,62 @@
+"""Demonstrations: `rlg eval RUN --record FILE`, then `rlg train agent=dqfd`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import rlg as package
+from tests.cli.conftest import TINY
+
+
+@pytest.fixture
+def run(rlg):
+    done = rlg("train", *TINY, "env=cartpole", "hydra.run.dir=run", "evaluation.max_steps=30")
+    assert done.code == 0, done.err
+    return "run"
+
+
+def test_two_commands_from_a_run_to_an_agent_that_learns_from_it(rlg, folder, run, monkeypatch):
+    result = rlg("eval", run, "--record", "d.npz", "--episodes", "3")
+    assert result.code == 0, result.err
+    steps = dict(np.load(folder / "d.npz"))
+    count = len(steps["rewards"])
+    assert f"record:     d.npz, {count} steps\n" in result.out
+    ends = steps["terminals"] | steps["truncations"]
+    assert (ends.sum(), bool(ends[-1])) == (3, True)
+    # Inside of an episode each step begins where the one before it ended.
+    inside = ~ends[:-1]
+    np.testing.assert_array_equal(steps["states"][1:][inside], steps["next_states"][:-1][inside])
+    assert not np.isclose(steps["states"][1:][~inside], steps["next_states"][:-1][~inside]).all()
+    words = ["agent.demonstrations=d.npz", "agent.pretrain_updates=20", "hydra.run.dir=own"]
+    done = rlg("train", *TINY, "agent=dqfd", "env=cartpole", *words)
+    assert done.code == 0, done.err
+    # The file's name is noted for resumes from elsewhere.
+    assert f"demonstrations: {folder / 'd.npz'}" in (folder / "own/config.yaml").read_text()
+    monkeypatch.chdir(folder / "own")
+    assert rlg("resume", ".", "total_timesteps=700").code == 0
+
+
+def test_what_an_evaluation_cuts_is_recorded_as_truncated(folder, run):
+    # A policy that hardly learned falls before 30 steps, or is cut there.
+    found = package.evaluate(run, episodes=4, record=folder / "d.npz")
+    steps = dict(np.load(folder / "d.npz"))
+    ends = np.flatnonzero(steps["terminals"] | steps["truncations"])
+    lengths = np.diff(ends, prepend=-1)
+    assert tuple(lengths) == found.lengths
+    cut = steps["truncations"][ends]
+    np.testing.assert_array_equal(cut, lengths == 30)
+    assert cut.sum() == found.cut
+
+
+def test_a_mistake_gets_one_line(rlg, folder, run):
+    wrong = rlg("eval", run, "--record", "d.txt")
+    assert (wrong.code, wrong.err) == (
+        2,
+        "rlg: error: d.txt: demonstrations are .npz files. Write d.npz.\n",
+    )
+    assert "there is no folder" in rlg("eval", run, "--record", "none/d.npz").err
+    without = rlg("train", *TINY, "agent=dqfd", "env=cartpole", "hydra.run.dir=a")
+    assert (without.code, "agent.demonstrations: missing" in without.err) == (2, True)
+    missing = rlg("train", *TINY, "agent=dqfd", "agent.demonstrations=no.npz", "hydra.run.dir=b")
+    assert (missing.code, "no such file" in missing.err) == (2, True)
