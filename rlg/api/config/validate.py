@@ -22,6 +22,7 @@ from rlg.api.config.sections import (
     check_backend,
     check_devices,
     check_section,
+    replica_count,
     section_class,
 )
 from rlg.api.config.signatures import (
@@ -81,7 +82,7 @@ def validate(config: Mapping[str, Any], *, loads_backend: bool = True) -> dict[s
         made = make_agent(timed, observations, actions, **parts)
     choose_loop(sections["executor"]["type"], agent["type"], made.loops)
     _check_batch(agent, parts.get("memory"), made)
-    _check_replicas(agent["type"], backend.get("replicas", 1), made)
+    _check_replicas(agent["type"], replica_count(backend), made)
     if loads_backend:
         check_devices(backend)
     fixed = {"agent": agent, "env": env, **parts, "backend": backend}
