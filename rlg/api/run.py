@@ -78,6 +78,7 @@ class Start:
     warnings: tuple[str, ...]  # settings that can be run but make little sense
     engine: str = ""  # what runs where, if not all in this process
     replicas: int = 1
+    replica_devices: tuple[str, ...] = ()
 
     @property
     def line(self) -> str:
@@ -85,6 +86,8 @@ class Start:
         line = f"run in {short(self.folder)}: {self.backend} on {self.device}, threads: {threads}"
         if self.replicas > 1:
             line += f" for each of {self.replicas} replicas"
+        if self.replica_devices:
+            line += f" on {', '.join(self.replica_devices)}"
         return f"{line}; {self.engine}" if self.engine else line
 
 
@@ -273,7 +276,8 @@ def _announce(session: Session, on_start: OnStart | None, restart: str = "") -> 
         backend.get("threads"),
         (*filter(None, [restart]), *session.resumed_without, *report_on(session.config).warnings),
         session.loop.description,
-        backend.get("replicas", 1),
+        session.agent.executor.replicas,
+        session.agent.executor.replica_devices,
     )
     session.folder.log.write("\n".join([start.line, *(f"warning: {w}" for w in start.warnings)]))
     if on_start is not None:

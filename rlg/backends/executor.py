@@ -10,7 +10,7 @@ import cProfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,17 +56,20 @@ class GraphExecutor(VariableAccess, Replicated):
         define_by_run: bool = False,
         summaries: bool = False,
         replicas: PositiveInt = 1,
+        replica_devices: Sequence[str] | Literal["auto"] | None = None,
     ) -> None:
         """`seed` decides the initial values, and with `role`, ("actor", 3), the random streams.
 
-        `replicas` is the number of parts in which replicated methods work on a batch.
+        `replicas` is the number of parts in which replicated methods work on a batch, and
+        `replica_devices` has one place for each; "auto" is every accelerator. Variables stay where
+        `device` and `devices` say.
         """
         keep_freed_memory()
         self.device = self.check_device(device or self.default_device)
         self.seed = seed
         self.role = tuple(role)
         self.define_by_run = define_by_run
-        self.replicas = replicas
+        self.place_replicas(replicas, replica_devices)
         self.watch: Callable[[str, Entry], Entry] | None = None  # around graph functions: profiles
         # The latest values that components named by `self.summary`, if they are asked for.
         self.collects_summaries = summaries
@@ -332,10 +335,6 @@ class GraphExecutor(VariableAccess, Replicated):
         """Whether one may be a view of the other."""
         arrays = isinstance(x, np.ndarray) and isinstance(y, np.ndarray)
         return arrays and np.may_share_memory(x, y)
-
-    def check_device(self, device: str) -> str:
-        """The device's full name, or a BackendError that lists the valid ones."""
-        raise NotImplementedError
 
     def on_device(self, device: str) -> AbstractContextManager[Any]:
         return nullcontext()

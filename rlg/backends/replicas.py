@@ -14,16 +14,30 @@ from typing import Any
 
 import numpy as np
 
-from rlg.errors import ExecutionError, RLGError
+from rlg.errors import BackendError, ExecutionError, RLGError
 from rlg.graph.core.build.binding import AVERAGE, Layout
 
 Task = Callable[[], Any]
+AUTO = "auto"
 
 
 class Replicated:
     """What an executor does with replicated bodies; by itself, for arrays and in turn."""
 
     replicas: int
+    # One for each replica, or none: then all are on the executor's own.
+    replica_devices: tuple[str, ...]
+
+    def place_replicas(self, replicas: int, devices: Sequence[str] | None) -> None:
+        """One replica on each of these devices; AUTO: on every accelerator."""
+        named = self.accelerators() if devices == AUTO else list(devices or ())
+        if devices != AUTO and named and replicas not in (1, len(named)):
+            raise BackendError(
+                f"replicas is {replicas}, but replica_devices names {len(named)}: "
+                f"{', '.join(map(str, named))}. There is one replica for each; leave replicas out."
+            )
+        self.replica_devices = tuple(map(self.check_device, named))
+        self.replicas = len(named) or replicas
 
     def replicate(
         self, body: Callable[[Any], Any], args: Any, layout: Layout, *, in_turn: bool = False
@@ -31,7 +45,14 @@ class Replicated:
         """The body's outputs for the whole batch."""
         sizes = part_sizes(self._batch_size(args, layout), self.replicas)
         parts = _cut(args, layout.inputs, lambda x, axis: self.cut(x, sizes, axis), len(sizes))
-        tasks = [partial(_named, layout.where, i, len(parts), body, p) for i, p in enumerate(parts)]
+        bodies = [self.placed(body, device) for device in self.replica_devices] or [body] * len(
+            parts
+        )
+        where = layout.where
+        tasks = [
+            partial(_named, where, i, len(parts), own, part)
+            for i, (own, part) in enumerate(zip(bodies, parts, strict=False))
+        ]
         outputs = [task() for task in tasks] if in_turn else self.at_once(tasks)
         columns = zip(*(_averaged_leaves(out, layout.outputs) for out in outputs), strict=True)
         means = iter(self.average(list(columns), sizes))
@@ -51,6 +72,18 @@ class Replicated:
         """Ends threads that wait for work; the next call starts them again."""
 
     # -- what backends do differently -------------------------------------------------------------
+    def check_device(self, device: str) -> str:
+        """The device's full name, or a BackendError that lists the valid ones."""
+        raise NotImplementedError
+
+    def accelerators(self) -> list[str]:
+        """Devices that are faster than the CPU."""
+        return []
+
+    def placed(self, body: Callable[[Any], Any], device: str) -> Callable[[Any], Any]:
+        """The body on a device, with outputs that others can be put together with."""
+        return body
+
     def at_once(self, tasks: Sequence[Task]) -> list[Any]:
         """The results of all tasks, in their order."""
         return [task() for task in tasks]

@@ -151,12 +151,12 @@ def _in_one_process(config: Mapping[str, Any]) -> dict[str, Any]:
     agent = dict(config["agent"])
     if "learning_starts" in agent:
         agent["learning_starts"] = min(agent["learning_starts"], STARTS)
-    backend = {**config["backend"], "replicas": 1} if "replicas" in config["backend"] else None
+    backend = {**config["backend"], "replicas": 1, "replica_devices": None}
     return {
         **config,
         "agent": agent,
         "executor": {"type": "local"},
-        "backend": backend or config["backend"],
+        "backend": backend,
     }
 
 

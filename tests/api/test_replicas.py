@@ -29,6 +29,14 @@ def test_a_run_with_replicas_resumes_exactly_and_leaves_no_thread(tmp_path):
     assert left == []
 
 
+def test_a_run_says_where_its_replicas_are(tmp_path):
+    starts: list[Start] = []
+    run = settings(1, 128)
+    run["backend"]["replica_devices"] = ["cpu", "cpu"]
+    train(run, tmp_path, on_start=starts.append)
+    assert starts[0].line.endswith(": torch on cpu, threads: 1 for each of 2 replicas on cpu, cpu")
+
+
 def test_the_first_updates_of_a_run_are_those_of_one_replica(tmp_path):
     losses = []
     for replicas in (1, 2):

@@ -202,6 +202,7 @@ def test_the_memory_is_estimated_to_the_byte(rlg, words, bytes_each):
         (["memory.buffer_size=100000000000"], "are free"),
         (["evaluation.interval=0", "evaluation.stop_at=3"], "evaluation.stop_at=3"),
         (["backend.threads=4000"], "4000"),
+        (["backend.replica_devices=[cpu,cpu,cpu]", "backend.threads=4000"], "replicas=3 is more"),
         (["backend.replicas=4000"], "backend.threads=1 for each of backend.replicas=4000 is more"),
     ],
 )

@@ -224,6 +224,46 @@ def test_replicas_of_an_agent_that_learns_from_whole_batches_are_refused(kind):
     assert str(error.value).endswith("Write backend.replicas=1.")
 
 
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (
+            {"replica_devices": ["cpu", "gpu:7"]},
+            "backend.replica_devices[1]: no device 'gpu:7' here",
+        ),
+        ({"replica_devices": "cpu"}, "backend.replica_devices: expected a list, each item text or"),
+        ({"replica_devices": ["cpu", "cpu"], "replicas": 3}, "backend.replicas: there is one for"),
+        ({"device": "gpu:7"}, "backend.device: no device 'gpu:7' here; available: "),
+    ],
+)
+@pytest.mark.parametrize("backend", ["torch", "tf"])
+def test_devices_of_replicas_that_can_not_be_get_a_line(words, line, backend):
+    with pytest.raises(SpecError) as error:
+        validate(config(backend={"type": backend, **words}))
+    assert str(error.value).startswith(line)
+    assert "CPU:1" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("backend", "words"),
+    [
+        ("torch", {"replica_devices": ["cpu", "cpu"]}),
+        ("torch", {"replica_devices": "auto", "device": "auto"}),
+        ("tf", {"replica_devices": ["CPU:0", "CPU:1"], "replicas": 2}),
+        ("tf-graph", {"device": "CPU:3", "devices": {"agent/policy": {"variables": "cpu:2"}}}),
+    ],
+)
+def test_devices_of_replicas_are_accepted(backend, words):
+    found = validate(config(backend={"type": backend, **words}))["backend"]
+    assert {key: found[key] for key in words} == words
+
+
+def test_devices_of_replicas_count_as_replicas():
+    changes = {"agent": {"type": "sac"}, "env": {"name": "pendulum"}, "memory": {"type": "replay"}}
+    with pytest.raises(SpecError, match="must be 1 for agent sac, got 2"):
+        validate(config(**changes, backend={"type": "torch", "replica_devices": ["cpu", "cpu"]}))
+
+
 @pytest.mark.parametrize("kind", ["ppo", "a2c", "a3c", "impala", "dqn"])
 def test_replicas_of_other_agents_are_accepted(kind):
     engine = {"a3c": "ray"}.get(kind, "local")

@@ -38,7 +38,8 @@ RECURRENT = {
 
 
 def learner(backend: str, replicas: int, kind: str = "dqn", **words: Any) -> GraphExecutor:
-    executor_words = {name: words.pop(name) for name in ("summaries",) if name in words}
+    own = ("summaries", "device", "devices", "replica_devices", "define_by_run")
+    executor_words = {name: words.pop(name) for name in own if name in words}
     is_recurrent = kind == "recurrent_dqn"
     spec = {
         "type": kind,

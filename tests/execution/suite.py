@@ -21,13 +21,16 @@ from tests.execution.parts import child
 PATIENCE = 120.0  # processes start slowly on a machine that is busy with other things
 QUIET = {"evaluation": {"interval": 0}, "checkpoint": {"interval": 0}}
 # Engines that need no cluster and no other process, which any checkpoint can move to.
-ENGINES: dict[str, Any] = {"local": {"type": "local"}, "threads": {"type": "threads"}}
+ENGINES: tuple[Any, ...] = ({"type": "local"}, {"type": "threads"})
+# With one that saves what several processes hold, as Ray and Horovod do.
+EVERY: tuple[Any, ...] = (*ENGINES, {"type": "ddp", "num_ranks": 2})
 
 
 class ExecutorSuite:
     """Every engine."""
 
     executor: ClassVar[dict[str, Any]]
+    others: ClassVar[tuple[Any, ...]] = ENGINES  # which a checkpoint moves to, one after the other
     agent: ClassVar[dict[str, Any]] = config()["agent"]
     memory: ClassVar[dict[str, Any]] = {"type": "replay", "buffer_size": 3000}
 
@@ -47,7 +50,7 @@ class ExecutorSuite:
         assert rows[-1]["rollout/ep_len_mean"] > 8
         held, model = self.saved(folder)
         assert 0.8 * outcome.steps <= len(held) <= outcome.steps
-        for executor in (*ENGINES.values(), self.executor):
+        for executor in (*self.others, self.executor):
             total = outcome.steps + 256
             changes = {"executor": executor, "total_timesteps": total}
             outcome = resume(folder, changes=changes)

@@ -8,7 +8,7 @@ import pytest
 
 from rlg.api.run import resume, train
 from tests.api.runs import config, course
-from tests.execution.suite import ExecutorSuite, FragileSuite, ProcessSuite, RepeatingSuite
+from tests.execution.suite import EVERY, ExecutorSuite, FragileSuite, ProcessSuite, RepeatingSuite
 
 pytestmark = pytest.mark.timeout(240)
 LOCAL: dict[str, Any] = {"type": "local"}
@@ -62,4 +62,5 @@ class TestRay(ProcessSuite, ExecutorSuite):
     }
     agent: ClassVar[dict[str, Any]] = {**config()["agent"], "type": "apex"}
     memory: ClassVar[dict[str, Any]] = {"type": "prioritized_replay", "buffer_size": 3000}
+    others = EVERY
     least = 4

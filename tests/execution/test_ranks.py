@@ -9,7 +9,8 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -21,7 +22,12 @@ from rlg.execution.engines.local import make_sampler
 from rlg.execution.engines.ranks import collective
 from rlg.execution.engines.ranks.collective import RankLostError
 from rlg.execution.engines.ranks.crew import Crew
+from rlg.execution.engines.ranks.rounds import RankPool
+from rlg.execution.roles import never
 from rlg.execution.types import Batch, Clock, SavedBatches, side_by_side
+from rlg.graph.components.optimizers.optimizer import Optimizer
+from rlg.graph.core.component.component import walk
+from rlg.graph.spaces import map_leaves
 from tests.api.runs import config
 from tests.execution.crews import Place, Queues, Ranks, Thread, together
 
@@ -314,11 +320,34 @@ def test_a_stop_while_sampling_leaves_no_rank_alone(at):
 
         updates = made.loop.clock
         assert not made.loop.iterate(stop).is_complete
+        assert made.queues.hurried  # the others did not sample to the end
         assert made.loop.clock == made.followers[1].rounds.clock == updates
         # What was sampled is kept, and the rest comes with the next call.
         assert made.loop.iterate(lambda: False).is_complete
         assert made.loop.clock == updates.after(steps=2 * 4 * 16, updates=1)
         assert_equal_models(made)
+
+
+def test_a_round_that_is_complete_waits_for_those_of_others_and_is_used_once():
+    class Sampler:
+        made = 0
+
+        def sample(self, clock: Any, stop: Any) -> Any:
+            self.made += 1
+            return SimpleNamespace(steps=4, returns=[], lengths=[]), [self.made]
+
+    class Others:
+        rank, size, wish = 0, 2, staticmethod(never)
+        cuts: ClassVar = [True, True, False, False]
+
+        def any(self, *flags: bool) -> list[bool]:
+            return [self.cuts.pop(0)]
+
+    pool = RankPool.__new__(RankPool)
+    pool.sampler, pool._crew, pool._complete = Sampler(), Others(), None  # type: ignore[assignment]
+    found = [pool.ready(Clock()) for _ in range(4)]
+    assert found[:2] == [[], []]
+    assert [(sampled.steps, batches) for ((sampled, batches),) in found[2:]] == [(8, [1]), (8, [2])]
 
 
 def test_a_stop_between_updates_leaves_the_same_rest_on_all_ranks():
@@ -364,6 +393,57 @@ def test_at_first_all_ranks_have_the_weights_of_the_first():
     assert_equal_models(made, ("weight",))
     made.close()
     assert any(value.any() for value in first.values())
+
+
+SAC: dict[str, Any] = {"type": "sac", "batch_size": 8, "learning_starts": 8, "train_freq": 8}
+CONTINUOUS = {"name": "pendulum", "num_envs": 4}
+
+
+@pytest.mark.parametrize(
+    ("agent", "optimizers"), [("sac", 3), ("td3", 2), ("ddpg", 2)], ids=["sac", "td3", "ddpg"]
+)
+def test_every_optimizer_of_an_agent_is_averaged(agent, optimizers):
+    given = {"agent": {**SAC, "type": agent}, "env": CONTINUOUS, "optimizer": {"type": "adam"}}
+    with ranks(2, **given) as made:
+        before = made.loop.learner.get_weights()
+        for _ in range(3):
+            made.loop.iterate(lambda: False)
+        assert made.loop.clock.updates >= 2
+        assert_equal_models(made)
+        after = made.loop.learner.get_weights()
+        assert any((before[path] != after[path]).any() for path in before)
+        parts = list(walk(made.loop.learner._root))
+        averaged = [part for part in parts if getattr(part, "average", None) is not None]
+        assert len({id(part) for part in averaged if isinstance(part, Optimizer)}) == optimizers
+
+
+@pytest.mark.parametrize("delay", [1, 2])
+def test_two_ranks_of_td3_learn_what_one_learns_from_both_batches(delay):
+    """Without the noise of targets, which each rank draws for itself."""
+    rng = np.random.default_rng(0)
+    agent = {**SAC, "type": "td3", "target_policy_noise": 0.0, "policy_delay": delay}
+    given = {"agent": agent, "env": CONTINUOUS, "optimizer": {"type": "sgd", "learning_rate": 0.05}}
+    space = factory(**given).make("actor", "learner").record_space()
+    wholes = [space.sample(rng, batch=16) for _ in range(4)]
+    halves = [[map_leaves(lambda x, r=r: x[r * 8 : r * 8 + 8], w) for w in wholes] for r in (0, 1)]
+    made = factory(**given)
+
+    def run(ranks: Any) -> Any:
+        agent = made.make_rank(ranks.rank, 2, Crew(ranks, Place(Queues(2), ranks.rank)))
+        for number, part in enumerate(halves[ranks.rank]):
+            agent.learn(Batch(part, 8), Clock(0, number))
+        return agent.get_weights()
+
+    first, second = together(2, run)
+    alone = made.make("actor", "learner", num_envs=8)
+    before = alone.get_weights()
+    for number, whole in enumerate(wholes):
+        alone.learn(Batch(whole, 16), Clock(0, number))
+    for path, value in alone.get_weights().items():
+        np.testing.assert_array_equal(first[path], second[path], err_msg=path)
+        np.testing.assert_allclose(first[path], value, rtol=1e-5, atol=1e-5, err_msg=path)
+    changed = [path for path, value in alone.get_weights().items() if (before[path] != value).any()]
+    assert len(changed) == len(before)
 
 
 TENSORFLOW = """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ from rlg.api.config.validate import validate
 from rlg.api.phases import exit_code_of
 from rlg.api.run import Start, resume, train
 from rlg.errors import ExecutionError, RLGError, SpecError
+from rlg.execution.engines.ranks.follower import Leader
+from rlg.execution.engines.ranks.launch import Followers
 from rlg.execution.engines.settings import num_ranks
 from rlg.tracking.checkpoints.store import CheckpointStore
 from rlg.tracking.folder import RunFolder
@@ -73,6 +76,17 @@ def test_a_rank_that_can_not_be_built_is_a_mistake_in_the_configuration(tmp_path
         train(settings(broken), tmp_path / "run")
     assert exit_code_of(found.value) == 2
     assert not psutil.Process().children()
+
+
+def test_a_hurry_reaches_those_who_follow_until_the_next_command():
+    followers = Followers([], 1.0)
+    leader = Leader(None, mmap.mmap(followers._flag_file.fileno(), 1))  # type: ignore[arg-type]
+    assert not leader.is_hurried()
+    followers.hurry()
+    assert leader.is_hurried()
+    followers.command("iterate")
+    assert not leader.is_hurried()
+    followers.kill()
 
 
 def test_the_number_of_ranks_is_that_of_cores_unless_it_is_given():

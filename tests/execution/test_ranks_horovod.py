@@ -26,7 +26,7 @@ from rlg.execution.types import Batch, Clock, SavedBatches
 from rlg.tracking.folder import RunFolder
 from tests.execution.crews import Horovod, Server, Thread
 from tests.execution.parts import plugin
-from tests.execution.suite import ExecutorSuite, FragileSuite, RepeatingSuite
+from tests.execution.suite import EVERY, ExecutorSuite, FragileSuite, RepeatingSuite
 from tests.execution.test_ranks import factory
 
 HOROVOD: dict[str, Any] = {"type": "horovod", "num_ranks": 2, "timeout": 60.0}
@@ -193,6 +193,7 @@ def test_without_horovod_one_line_says_how_to_get_it(words, tmp_path, monkeypatc
         "`make install-horovod`, or use executor=ddp, which needs nothing extra."
     )
     assert len(said) == 1
+    assert list(tmp_path.iterdir()) == []  # no run folder
 
 
 # -- the real one ---------------------------------------------------------------------------------
@@ -201,6 +202,7 @@ def test_without_horovod_one_line_says_how_to_get_it(words, tmp_path, monkeypatc
 class TestHorovod(RepeatingSuite, FragileSuite, ExecutorSuite):
     executor: ClassVar[dict[str, Any]] = HOROVOD
     alone: ClassVar[dict[str, Any]] = {**HOROVOD, "num_ranks": 1}
+    others = EVERY
     least = 1
 
 
@@ -227,6 +229,47 @@ def horovodrun(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     rlg = [sys.executable, "-m", "rlg", "train", *given, *words]
     command = [str(program), "-np", "2", "--gloo", *rlg]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=240)
+
+
+EQUAL = """
+import sys
+import numpy as np
+from rlg.execution.engines.ranks import horovod
+from rlg.execution.engines.ranks.crew import Crew
+from rlg.execution.types import Batch, Clock
+from tests.execution.test_ranks import factory
+
+made = factory(backend=sys.argv[1])
+collective = horovod.HorovodCollective(horovod._framework(sys.argv[1]))
+rank = collective.rank
+agent = made.make_rank(rank, 2, Crew(collective, horovod.Spoken(collective)))
+alone = made.make("actor", "learner", num_envs=8)
+space, rng = alone.record_space(), np.random.default_rng(0)
+for number in range(3):
+    whole = space.sample(rng, batch=16)
+    half = {name: x[8 * rank : 8 * rank + 8] for name, x in whole.items()}
+    agent.learn(Batch(half, 8), Clock(0, number))
+    alone.learn(Batch(whole, 16), Clock(0, number))
+found = agent.get_weights()
+for path, value in alone.get_weights().items():
+    np.testing.assert_allclose(found[path], value, rtol=1e-5, atol=1e-5, err_msg=path)
+print("equal on", rank)
+"""
+
+
+@pytest.mark.horovod
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("backend", ["torch", "tf"])
+def test_two_ranks_learn_what_one_learns_from_both_batches(backend):
+    program = str(Path(sys.executable).with_name("horovodrun"))
+    command = [program, "-np", "2", "--gloo", sys.executable, "-c", EQUAL, backend]
+    environ = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run(
+        command, env=environ, capture_output=True, text=True, check=False, timeout=240
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    said = done.stdout + done.stderr
+    assert ("equal on 0" in said, "equal on 1" in said) == (True, True)
 
 
 @pytest.mark.horovod

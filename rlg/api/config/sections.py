@@ -17,6 +17,7 @@ from rlg.api.config.signatures import (
     mapping,
 )
 from rlg.backends.executor import GraphExecutor
+from rlg.backends.replicas import AUTO
 from rlg.errors import SpecError
 from rlg.execution.engines import ENGINES
 from rlg.execution.engines.settings import LocalSettings
@@ -135,7 +136,24 @@ def check_backend(section: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(name, str) or name not in EXECUTORS:
         raise SpecError(f"backend.type: {unknown('backend', name, EXECUTORS)}")
     arguments = {**TYPE, **backend_arguments(name)}
-    return checked({"type": name, **section}, arguments, "backend", f"backend {name}")
+    found = checked({"type": name, **section}, arguments, "backend", f"backend {name}")
+    _check_places(found["replicas"], found["replica_devices"])
+    return found
+
+
+def _check_places(replicas: int, devices: Sequence[str] | None) -> None:
+    if devices and devices != AUTO and replicas not in (1, len(devices)):
+        raise SpecError(
+            f"backend.replicas: there is one for each of backend.replica_devices, which names "
+            f"{len(devices)}, got {replicas}. Leave backend.replicas out."
+        )
+
+
+def replica_count(backend: Mapping[str, Any]) -> int:
+    """How many replicas a section asks for, as far as it says so itself."""
+    devices = backend.get("replica_devices")
+    named = 0 if devices is None or devices == AUTO else len(devices)
+    return named or int(backend.get("replicas", 1))
 
 
 def backend_arguments(name: str) -> Arguments:
@@ -157,10 +175,13 @@ def check_devices(section: Mapping[str, Any]) -> None:
     for path, place in (section["devices"] or {}).items():
         parts = place if isinstance(place, Mapping) else {"": place}
         places |= {f"devices.{path}{'.' if key else ''}{key}": v for key, v in parts.items()}
+    named = section["replica_devices"]
+    if not isinstance(named, str):
+        places |= {f"replica_devices[{index}]": v for index, v in enumerate(named or ())}
     for key, device in places.items():
         if not isinstance(device, str | None):
             raise SpecError(
                 f"backend.{key}: expected the name of a device, such as cpu, got {device!r}."
             )
         with blaming(f"backend.{key}"):
-            devices.check("cpu" if device is None else device, devices.physical())
+            devices.check("cpu" if device is None else device, devices.possible())

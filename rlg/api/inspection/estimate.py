@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from rlg.api.agents.agent import Agent
 from rlg.api.agents.factory import agent_of
 from rlg.api.config.environments import spaces_of
+from rlg.api.config.sections import replica_count
 from rlg.backends.numpy.executor import NumpyExecutor
 from rlg.display.readable import size as in_bytes
 from rlg.errors import RLGError
@@ -130,7 +131,7 @@ def report_on(config: Mapping[str, Any]) -> Report:
 
 def _add_threads(found: Report, config: Mapping[str, Any]) -> None:
     """Warnings about threads and replicas."""
-    threads, replicas = config["backend"].get("threads"), config["backend"].get("replicas", 1)
+    threads, replicas = config["backend"].get("threads"), replica_count(config["backend"])
     cores, words = len(os.sched_getaffinity(0)), f"backend.threads={threads}"
     if replicas > 1:
         words += f" for each of backend.replicas={replicas}"

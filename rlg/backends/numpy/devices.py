@@ -13,6 +13,6 @@ def available() -> list[str]:
 def check(device: str) -> str:
     """The device's normalised name, or an error that lists the valid ones."""
     name = device.strip().lower()
-    if name in ("cpu", "cpu:0"):
+    if name in ("cpu", "cpu:0", "auto"):
         return "cpu"
     raise BackendError(f"no device {device!r} here; available: cpu.")

@@ -8,7 +8,7 @@ inside of it, so that state changes keep their order.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import SimpleNamespace
 from typing import Any
@@ -60,8 +60,11 @@ class TFExecutor(TFReplicas, GraphExecutor):
         """
         if mode not in MODES:
             raise BackendError(f"TensorFlow's mode is {mode!r}; choose {' or '.join(MODES)}.")
+        devices.provide(_names(options))
         if threads is not None:
-            _set_threads(threads, int(options.get("replicas", 1)))
+            named = options.get("replica_devices")
+            count = len(named) if isinstance(named, list | tuple) else options.get("replicas", 1)
+            _set_threads(threads, int(count))
         if deterministic:
             tf.config.experimental.enable_op_determinism()
         super().__init__(**options)
@@ -88,7 +91,7 @@ class TFExecutor(TFReplicas, GraphExecutor):
 
     # -- plans ------------------------------------------------------------------------------------
     def plan_entry(self, plan: Plan, checks: Sequence[Check]) -> Entry:
-        traced = _Traced(plan)
+        traced = _Traced(plan, self.device)
         errors: list[BaseException] = []
         try:
             with host.keeping(errors):
@@ -139,6 +142,9 @@ class TFExecutor(TFReplicas, GraphExecutor):
     # -- contexts ---------------------------------------------------------------------------------
     def check_device(self, device: str) -> str:
         return devices.check(device)
+
+    def accelerators(self) -> list[str]:
+        return devices.accelerators()
 
     @contextmanager
     def on_device(self, device: str) -> Iterator[None]:
@@ -216,9 +222,9 @@ class TFExecutor(TFReplicas, GraphExecutor):
 class _Traced:
     """A plan as a function of flat tensors, and the way back to nested outputs."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, device: str) -> None:
         spaces = plan.spaces
-        self._plan = plan
+        self._plan, self._device = plan, device
         self._templates = [list(space.flatten()) for space in spaces]
         self.is_nested = any(space.is_container for space in spaces)
         self.specs = [
@@ -236,7 +242,9 @@ class _Traced:
         arguments = [
             unflatten({path: next(waiting) for path in paths}) for paths in self._templates
         ]
-        results = self._plan.function(*arguments, *waiting)
+        # Where nothing is said, TensorFlow takes a GPU if there is one.
+        with tf.device(self._device):
+            results = self._plan.function(*arguments, *waiting)
         leaves = {} if results is None else flatten(results)
         self._structure = None if results is None else list(leaves)
         # An API method without outputs may have summaries.
@@ -275,6 +283,19 @@ def _function_call(traced: _Traced) -> Any:
         return [t.numpy() for t in call(args=flat + captured, Tout=types, f=concrete)]
 
     return run
+
+
+def _names(options: Mapping[str, Any]) -> Iterator[str]:
+    """All devices that an executor's options name."""
+    values = [options.get("device"), *(options.get("devices") or {}).values()]
+    values += [options.get("replica_devices")]
+    for value in values:
+        if isinstance(value, Mapping):
+            yield from filter(None, value.values())
+        elif isinstance(value, str):
+            yield value
+        else:
+            yield from value or ()
 
 
 def _scratch_graph() -> Any:

@@ -1,12 +1,12 @@
 """Replicas on TensorFlow: branches of the traced function that don't depend on each other.
 
 TensorFlow itself runs them at the same time, on as many threads between operations as there are
-replicas.
+replicas, and copies what a branch on another device reads: its part of the batch, and variables.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -17,6 +17,13 @@ from rlg.backends.tf.regions import as_tensor
 
 class TFReplicas(Replicated):
     """Replicated bodies as branches."""
+
+    def placed(self, body: Callable[[Any], Any], device: str) -> Callable[[Any], Any]:
+        def on_device(part: Any) -> Any:
+            with tf.device(device):
+                return body(part)
+
+        return on_device
 
     def axis_size(self, x: Any, axis: int) -> Any:
         static = x.shape[axis]

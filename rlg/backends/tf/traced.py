@@ -33,7 +33,7 @@ def operations(executor: TFExecutor, api: str | None = None) -> dict[str, bytes]
 
 def _definition(executor: TFExecutor, plan: Plan) -> bytes:
     _scope(plan)
-    traced = _Traced(plan)
+    traced = _Traced(plan, executor.device)
     with executor.graph.as_default() if executor.graph is not None else nullcontext():
         function = tf.function(traced.trace, autograph=False)
         graph = function.get_concrete_function(*traced.specs).graph

@@ -6,7 +6,7 @@ takes gradients, autograd is on for what they flow through and off for the rest.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from types import SimpleNamespace
 from typing import Any
@@ -21,6 +21,7 @@ from rlg.backends.hosting import map_arrays
 from rlg.backends.torch import devices
 from rlg.backends.torch.ops import TorchOps
 from rlg.backends.torch.replicas import TorchReplicas
+from rlg.backends.torch.transfer import to_device
 from rlg.errors import BackendError
 from rlg.graph.core.assembly.records import Graph
 from rlg.graph.core.plan.define_by_run import Runner
@@ -59,7 +60,7 @@ class TorchExecutor(TorchReplicas, GraphExecutor):
             feeds=self.compile,
             no_grad=torch.no_grad,
             cuts=False,
-            transfer=_to_device,
+            transfer=to_device,
             place=None,
             from_host=self.from_host,
         )
@@ -134,6 +135,9 @@ class TorchExecutor(TorchReplicas, GraphExecutor):
     def check_device(self, device: str) -> str:
         return devices.check(device)
 
+    def accelerators(self) -> list[str]:
+        return devices.accelerators()
+
     def on_device(self, device: str) -> AbstractContextManager[Any]:
         return torch.device(device)
 
@@ -195,11 +199,3 @@ def _from_numpy(array: NDArray[Any]) -> torch.Tensor:
         return torch.from_numpy(array)
     except ValueError:
         return torch.from_numpy(array.copy())  # ... and no negative strides.
-
-
-def _to_device(value: Any, device: str) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _to_device(item, device) for key, item in value.items()}
-    if isinstance(value, tuple):
-        return tuple(_to_device(item, device) for item in value)
-    return value.to(device) if isinstance(value, torch.Tensor) else value

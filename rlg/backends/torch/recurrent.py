@@ -22,6 +22,9 @@ class TorchRecurrent(ScanRecurrent):
     ) -> tuple[Tensor, Tensor, Tensor]:
         if torch.compiler.is_compiling():  # The compiler joins the steps' operations itself.
             return super().lstm(x, recurrent, c, h, resets)
+        if recurrent.device != x.device:  # Transfers don't look into functions of autograd.
+            recurrent, c, h = (tensor.to(x.device) for tensor in (recurrent, c, h))
+            resets = resets if resets is None else resets.to(x.device)
         results: tuple[Tensor, Tensor, Tensor]
         results = _LSTM.apply(x, recurrent, c, h, resets)  # type: ignore[no-untyped-call]
         return results

@@ -7,19 +7,32 @@ the end of each one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any
 
 import torch
 
 from rlg.backends.replicas import Replicated, Task
+from rlg.backends.torch.transfer import Moving, to_device
 
 
 class TorchReplicas(Replicated):
     """Replicated bodies in threads: the caller's, and K - 1 that wait for work."""
 
+    device: str
     _pool: ThreadPoolExecutor | None = None
+
+    def placed(self, body: Callable[[Any], Any], device: str) -> Callable[[Any], Any]:
+        if device == self.device:
+            return body
+
+        def elsewhere(part: Any) -> Any:
+            with Moving(device):
+                outputs = body(part)
+            return to_device(outputs, self.device)
+
+        return elsewhere
 
     def at_once(self, tasks: Sequence[Task]) -> list[Any]:
         # Modes belong to a thread: the others get those of the caller.

@@ -32,6 +32,7 @@ SUITES = {
     ),
     "worker": Entry("rlg.bench.suites.worker:measure", "one sampler of Ape-X on Pong"),
     "apex": Entry("rlg.bench.suites.apex:measure", "Ape-X on Pong by stage, and in all"),
+    "devices": Entry("rlg.bench.suites.devices:measure", "one update by replicas and ranks"),
     "impala": Entry("rlg.bench.suites.impala:measure", "IMPALA on Pong, rollouts and updates"),
 }
 ALL = "all"

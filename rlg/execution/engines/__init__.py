@@ -23,6 +23,7 @@ class EngineEntry:
     path: str
     loops: tuple[str, ...]
     settings: type = LocalSettings
+    check: str = ""  # a function that raises if something it needs is not installed
 
 
 ENGINES = {
@@ -42,7 +43,10 @@ ENGINES = {
         "rlg.execution.engines.ranks.engine:open_ddp", ("replay", "batches"), RankSettings
     ),
     "horovod": EngineEntry(
-        "rlg.execution.engines.ranks.horovod:open_horovod", ("replay", "batches"), RankSettings
+        "rlg.execution.engines.ranks.horovod:open_horovod",
+        ("replay", "batches"),
+        RankSettings,
+        "rlg.execution.engines.ranks.horovod:check_installed",
     ),
 }
 
@@ -61,8 +65,18 @@ def choose_loop(engine: str, agent: str, loops: tuple[str, ...]) -> str:
     )
 
 
+def check_engine(name: str) -> None:
+    """Refuses an engine that can't run here, before a run has a folder."""
+    if ENGINES[name].check:
+        _found(ENGINES[name].check)()
+
+
 def open_engine(factory: AgentFactory, settings: Mapping[str, Any], horizon: int) -> Loop:
     """The loop of a run, on the engine that `settings.type` names."""
-    module, _, attribute = ENGINES[settings["type"]].path.partition(":")
-    loop: Loop = getattr(import_module(module), attribute)(factory, settings, horizon)
+    loop: Loop = _found(ENGINES[settings["type"]].path)(factory, settings, horizon)
     return loop
+
+
+def _found(path: str) -> Any:
+    module, _, attribute = path.partition(":")
+    return getattr(import_module(module), attribute)

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from rlg.graph.core.component.component import Component
 from rlg.graph.drawing.flows import Flow, Point, flows
-from rlg.graph.drawing.picture import HOST, Picture
+from rlg.graph.drawing.picture import Picture
+from rlg.graph.drawing.places import Places
 
 if TYPE_CHECKING:
     from rlg.graph.core.build.builder import Builder
@@ -44,7 +45,7 @@ class _Nodes:
         self._builder = builder
         self._found: dict[str, GraphNode] = {}
         self._variables: dict[str, list[str]] = {}
-        picture = Picture(builder, api)
+        picture, self._places = Picture(builder, api), Places(builder)
         for scope in (*picture.scopes, *picture.shared):
             for held in scope.variables if scope.shares is None else ():
                 words = {"space": str(held).partition(" ")[2], "trainable": str(held.trainable)}
@@ -81,7 +82,7 @@ class _Nodes:
         if point.kind == "output":
             return self._add(GraphNode(node_name(f"{OUTPUTS}/{point.name}"), "Output"))
         part = point.component
-        device = HOST if part.on_host else self._builder.binding.devices.of_ops(part)
+        device = ", ".join(self._places.devices(part))
         # A component is a scope, so its function needs a name of its own in it.
         node = GraphNode(node_name(f"{path}/{point.name}"), type(part).__name__, device)
         node.inputs = dict.fromkeys(self._held(part))

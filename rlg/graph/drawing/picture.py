@@ -12,6 +12,7 @@ from rlg.errors import ExecutionError
 from rlg.graph.core.assembly.records import Edge, Graph, Record, Variables, all_graphs, all_nodes
 from rlg.graph.core.component.component import Component
 from rlg.graph.core.component.methods import Method
+from rlg.graph.drawing.places import HOST, Places
 from rlg.graph.drawing.words import call_words, short
 from rlg.graph.spaces import Box
 from rlg.spelling import suggestion
@@ -19,8 +20,6 @@ from rlg.spelling import suggestion
 if TYPE_CHECKING:
     from rlg.graph.core.build.builder import Builder
 
-# Where components compute on arrays whatever the backend's device is.
-HOST = "host"
 # Fill of a component, tint of a scope around others, border: by device, the default one first.
 _PALETTE = (
     ("#d6e6f7", "#f3f8fd", "#5b8db8"),
@@ -52,7 +51,7 @@ class Scope:
     name: str
     kind: str
     methods: dict[str, Method] = field(default_factory=dict)
-    device: str | None = None  # of graph functions; None without any
+    places: list[str] = field(default_factory=list)  # devices of its own graph functions
     parent: Scope | None = None
     children: list[Scope] = field(default_factory=list)
     variables: list[Held] = field(default_factory=list)
@@ -110,12 +109,13 @@ class Picture:
         self._builder = builder
         self.visited = 0  # edges looked at
         self.default = builder.binding.devices.default
+        self._places = Places(builder)
         self._scopes = {id(part): self._scope(part) for part in builder.components}
         self._shared: dict[str, Scope] = {}
         self._nest()
         self._hold()
         held = (held.device for scope in self._scopes.values() for held in scope.variables)
-        devices = {self.default, *held, *(scope.device for scope in self._scopes.values())}
+        devices = {self.default, *held, *(d for s in self._scopes.values() for d in s.places)}
         self._devices = self._ordered(devices)  # in the order of the palette
         self.arrows = self._calls(api)
         self._finish()
@@ -133,10 +133,11 @@ class Picture:
     def _scope(self, part: Component) -> Scope:
         # With bodies of regions that are nobody else's: calls pass through them.
         methods = {name: m for name, m in part.methods().items() if m.mark.is_api}
-        scope = Scope(part.path or "", part.path or "", type(part).__name__, methods)
+        kind, replicas = type(part).__name__, self._places.replicas(part)
+        kind = f"{kind} x{replicas}" if replicas > 1 else kind
+        scope = Scope(part.path or "", part.path or "", kind, methods)
         scope.doc = inspect.cleandoc(type(part).__doc__ or "").partition("\n")[0]
-        if any(method.mark.is_graph_fn for method in part.methods().values()):
-            scope.device = HOST if part.on_host else self._builder.binding.devices.of_ops(part)
+        scope.places = self._places.devices(part)
         return scope
 
     def _nest(self) -> None:
@@ -202,7 +203,7 @@ class Picture:
     def _finish(self) -> None:
         """Devices from inside out, and the order of calls."""
         for scope in (*self._shared.values(), *reversed(self._scopes.values())):
-            found = {scope.device, *(held.device for held in scope.variables)}
+            found = {*scope.places, *(held.device for held in scope.variables)}
             for child in scope.children:
                 found.update(child.devices)
                 scope.first_call = min(scope.first_call, child.first_call)
@@ -215,9 +216,10 @@ class Picture:
             for number, arrow in enumerate(group, start=1):
                 arrow.order = number if len(group) > 1 else 0
 
-    def _ordered(self, devices: set[str | None]) -> list[str]:
-        known = {device for device in devices if device} or {self.default}
-        return sorted(known, key=lambda device: (device != self.default, device))
+    def _ordered(self, devices: set[str]) -> list[str]:
+        return sorted(
+            devices or {self.default}, key=lambda device: (device != self.default, device)
+        )
 
 
 def wanted(builder: Builder, api: str | None) -> list[Graph]:

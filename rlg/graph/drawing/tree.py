@@ -48,8 +48,8 @@ def _words(scope: Scope, default: str, is_folded: bool) -> Iterator[str]:
     offered = [name for name in scope.methods if not name.startswith("_")]
     if offered:
         yield ", ".join(offered)
-    if scope.device not in (None, default):
-        yield f"on {scope.device}"
+    if scope.places and scope.places != [default]:
+        yield f"on {', '.join(scope.places)}"
     if scope.shares:
         yield f"variables in {scope.shares.path}"
     if is_folded:

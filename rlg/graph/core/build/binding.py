@@ -63,6 +63,8 @@ class Backend(Protocol):
     host_ops_class: type[Any]
     # How many parts of a batch `Component.replicate` makes.
     replicas: int
+    # Where these are worked on, one device for each; () for the components' own devices.
+    replica_devices: tuple[str, ...]
     # Called with each graph function's component and method and itself, for what is to run instead.
     watch: Callable[[str, Callable[..., Any]], Callable[..., Any]] | None
 
