@@ -92,7 +92,8 @@ def opened(num_envs: int, backend: str, executor: Mapping[str, Any] = pong.LOCAL
             "env": {"name": "pong", "num_envs": num_envs, "num_threads": 1},
             "network": {"type": "nature_cnn"},
             "optimizer": {"type": "rmsprop", "learning_rate": 6e-4, "epsilon": 0.1},
-            "backend": {"type": backend, "threads": 1},
+            # TensorFlow takes its number from the environment: it may be loaded already.
+            "backend": {"type": backend, "threads": 1 if backend == "torch" else None},
             "executor": dict(executor),
         }
     )
