@@ -40,7 +40,7 @@ def _rows(num_envs: int, steps: int, settings: Settings) -> Iterator[Row]:
     }
     numbers = {"num_envs": num_envs, "steps": steps}
     with Opponent("rllib_runner", numbers, wanted=settings.peers) as rllib:
-        found = interleave({**blocks, RLLIB: rllib.block}, settings.rounds(5, RUNS.get(steps, 11)))
+        found = interleave({**blocks, RLLIB: rllib.block}, settings.rounds(4, RUNS.get(steps, 11)))
     case = f"{num_envs} environment{'s' if num_envs > 1 else ''}, tasks of {steps} steps"
     mine = tuple(found[OURS])
     ceiling = Row(case, OURS, CEILING, "step", mine, tuple(found[CEILING]), clock="cpu")
