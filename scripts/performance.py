@@ -75,9 +75,9 @@ def section(report: Report) -> str:
 def page(report: Report) -> str:
     """Every row."""
     how = (
-        "Ratios are rlg's time over the opponent's in the same round, with quartiles: below 1 rlg "
-        "takes less. [bench.md](bench.md) says how it is measured; `scripts/performance.py` writes "
-        "this page from `bench.json`."
+        "Ratios are rlg's time over the opponent's in the same round: below 1 rlg takes less. In "
+        "brackets, between what another run is expected. [bench.md](bench.md) says how it is "
+        "measured; `scripts/performance.py` writes this page from `bench.json`."
     )
     parts = ["# What rlg costs", f"{origin(report)} {how}"]
     parts += [f"**Warning:** {text}." for text in warnings(report)]

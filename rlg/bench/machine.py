@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -15,13 +14,12 @@ from typing import Any
 import psutil
 
 from rlg import __version__
-from rlg.backends.threads import THREADS
 from rlg.bench.results import Load
 
 MOST = 0.5  # cores that others may use, per core of the machine, before a warning
 PACKAGES = ("numpy", "torch", "tensorflow", "tensorflow-cpu", "ray", "numba", "ale-py", "gymnasium")
 OPPONENTS = ("cpprb", "stable-baselines3")
-_PAUSE = 0.3  # seconds in which others are watched
+_PAUSE = 0.1  # seconds in which others are watched
 
 
 def cores() -> int:
@@ -54,28 +52,6 @@ def versions() -> dict[str, str]:
         with suppress(PackageNotFoundError):
             found[name] = version(name)
     return found
-
-
-@contextmanager
-def single_threads() -> Iterator[None]:
-    """One thread for torch and for whatever is loaded inside of the block."""
-    # numba refuses another number once its threads run.
-    names = [name for name in THREADS if not (name.startswith("NUMBA") and "numba" in sys.modules)]
-    before = {name: os.environ.get(name) for name in names}
-    os.environ.update(dict.fromkeys(names, "1"))
-    import torch
-
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
 
 
 @contextmanager

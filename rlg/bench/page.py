@@ -14,8 +14,9 @@ from rlg.tracking.files import size
 HOW = (
     "Contenders take turns in blocks within one run, so that all of them see the same machine; "
     "whoever goes first alternates. A ratio is rlg's time over the opponent's in the same round: "
-    "below 1 rlg takes less. Shown are the median over all rounds and, in brackets, the quartiles: "
-    "half of the rounds lie between them. CPU time counts all threads and the processes below; it "
+    "below 1 rlg takes less. Each process measures everything once. Shown are the median over all "
+    "processes and, in brackets, between what the median of another run is expected (95 %), by how "
+    "much processes differ. CPU time counts all threads and the processes below; it "
     "suffers less from what else runs, so where both stand there and differ, trust CPU time. A "
     "ceiling is what remains if everything but the environment, the bare network and the bare "
     "memory cost nothing: nobody can be faster. A model is calculated from measured rows and is "

@@ -1,4 +1,4 @@
-"""Ratios with their quartiles as pictures, one per suite.
+"""Ratios with their spreads as pictures, one per suite.
 
 matplotlib is imported when a picture is drawn, and without `pyplot`: no window, no global state.
 """
@@ -53,7 +53,7 @@ def _draw(title: str, kind: str, rows: list[Row], path: Path) -> None:
     labels = [f"{row.case}: {row.ours} / {row.opponent}" for row in rows]
     axes.set_yticks(range(len(rows)), labels, fontsize=8)
     axes.invert_yaxis()
-    axes.set_xlabel(f"{label} (median, bar: quartiles)")
+    axes.set_xlabel(f"{label} (median, bar: spread)")
     axes.set_title(title, loc="left", weight="bold")
     axes.margins(x=0.12)
     axes.grid(axis="x", color="#e4e7eb")

@@ -8,8 +8,8 @@ from typing import Any
 
 from rlg.bench.results import Report, Row, Spread, Suite
 
-COLUMNS = ("case", "rlg on", "rlg", "against", "theirs", "median and quartiles", "by CPU", "note")
-NUMBERS = ("rlg", "theirs", "median and quartiles", "by CPU")
+COLUMNS = ("case", "rlg on", "rlg", "against", "theirs", "median and spread", "by CPU", "note")
+NUMBERS = ("rlg", "theirs", "median and spread", "by CPU")
 
 
 def table_of(suite: Suite) -> list[list[str]]:

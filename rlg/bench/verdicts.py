@@ -1,9 +1,9 @@
 """What got slower against an earlier `bench.json`.
 
 Ratios are compared, not times: both runs had their opponents beside them. A row is slower if its
-quartiles lie wholly above the earlier ones and its median is worse by more than TOLERANCE: two
-processes differ by some percent for no reason (where memory happens to lie). By wall time and by
-CPU time: what else runs on the machine delays one side, but does its work for neither.
+spread lies wholly above the earlier one: the median of another run of the same code is expected
+inside of both. By wall time and by CPU time: what else runs on the machine delays one side, but
+does its work for neither.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from typing import Any, Literal
 from rlg.bench.results import Clock, Report, Row
 from rlg.bench.tables import compared
 
-TOLERANCE = 0.05
 Word = Literal[
     "slower", "faster", "same", "missing", "other settings", "other machine", "no opponent", "new"
 ]
@@ -96,10 +95,4 @@ def _word(old: Row, new: Row) -> Word:
 
 def _by(clock: Clock, old: Row, new: Row) -> Word:
     before, now = old.compared(clock), new.compared(clock)
-    size = old.median("costs", clock) if old.kind == "difference" else abs(before.middle)
-    margin = TOLERANCE * size
-    if now.low > before.high and now.middle > before.middle + margin:
-        return "slower"
-    if now.high < before.low and now.middle < before.middle - margin:
-        return "faster"
-    return "same"
+    return "slower" if now.low > before.high else "faster" if now.high < before.low else "same"

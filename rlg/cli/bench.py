@@ -19,7 +19,7 @@ from rlg.spelling import unknown
 if TYPE_CHECKING:
     from rlg.bench.results import Report
 
-KEYS = ("bench", "run", "seconds", "pairs", "block", "backends")
+KEYS = ("bench", "run", "seconds", "pairs", "block", "backends", "processes")
 FAILURE = "failed: "
 SECONDS = 20.0  # of a profile
 
@@ -29,8 +29,8 @@ def bench(
         list[str] | None,
         typer.Argument(
             metavar="KEY=VALUE",
-            help="bench=act,memory (suites, or all), pairs=5, block=0.02, backends=torch,tf; "
-            "or run=FOLDER, seconds=20.",
+            help="bench=act,memory (suites, or all), pairs=5, processes=4, block=0.02, "
+            "backends=torch,tf; or run=FOLDER, seconds=20.",
         ),
     ] = None,
     full: Annotated[bool, typer.Option("--full", help="More pairs, more sizes.")] = False,
@@ -98,7 +98,7 @@ def _read(words: Sequence[str]) -> dict[str, Any]:
     from rlg.api.config.signatures import converted
     from rlg.bench.running import BACKENDS
 
-    kinds = {"pairs": int, "block": float, "seconds": float}
+    kinds = {"pairs": int, "processes": int, "block": float, "seconds": float}
     found: dict[str, Any] = {}
     for word in words:
         key, equals, value = word.partition("=")

@@ -25,6 +25,12 @@ def row(
     return Row(**{**values, "costs": costs, "others": others, **options})
 
 
+def by_process(*ratios: list[float], **options: Any) -> Row:
+    """Rlg takes so many times as much by both clocks, in several processes."""
+    flat = [ratio for group in ratios for ratio in group]
+    return by_both(flat, processes=tuple(map(len, ratios)), **options)
+
+
 def by_both(ratios: list[float], **options: Any) -> Row:
     """Rlg takes so many times as much by both clocks."""
     return row(ratios, cpu=ratios, **options)

@@ -9,38 +9,115 @@ import pytest
 
 from rlg.bench import machine, page, pictures, tables
 from rlg.bench.measuring import Absent, Cost, block_of, interleave
-from rlg.bench.results import Load, Report, spread
+from rlg.bench.results import Load, Report, Suite, joined, spread
 from rlg.errors import SpecError
-from tests.bench.reports import report, row
+from tests.bench.reports import QUIET, by_process, report, row
 
 
-def test_a_spread_is_the_median_with_quartiles():
-    assert spread([4.0, 1.0, 2.0, 3.0, 5.0]) == (2.0, 3.0, 4.0)
-    assert spread([7.0]) == (7.0, 7.0, 7.0)
+def test_a_spread_is_between_what_the_median_of_another_run_is_expected():
+    # Medians of processes 0.9, 1.0 and 1.1: deviation 0.1, Student's t of 3 values 4.30.
+    found = spread([[0.9, 0.9, 7.0], [1.0], [1.05, 1.15, 1.0, 1.2]])
+    assert found == pytest.approx((1 - 0.43, 1.0, 1 + 0.43))
+    # Of 4 values t is 3.18, and sqrt(3 / 4) = 0.866.
+    half = 3.18 * 0.0258199 * 0.8660254
+    assert spread([[1.0], [1.02], [1.04], [1.06]]) == pytest.approx(
+        (1.03 - half, 1.03, 1.03 + half)
+    )
+    assert spread([[1.0]] * 11 + [[2.0]]).high == pytest.approx(1 + 2.26 * 0.2886751 * 0.5)
+
+
+def test_a_spread_is_never_less_than_one_percent():
+    assert spread([[2.0], [2.0], [2.0]]) == pytest.approx((1.98, 2.0, 2.02))
+    assert spread([[2.0], [2.0]], size=50.0) == pytest.approx((1.5, 2.0, 2.5))
+
+
+def test_one_process_knows_its_quartiles_and_that_processes_differ_by_five_percent():
+    assert spread([[4.0, 1.0, 2.0, 3.0, 5.0]]) == (2.0, 3.0, 4.0)
+    assert spread([[2.0, 2.0]]) == pytest.approx((1.9, 2.0, 2.1))
+    assert spread([[7.0]]) == pytest.approx((6.65, 7.0, 7.35))
 
 
 def test_rows_compare_by_ratio_by_difference_or_not_at_all():
     assert row([0.5, 1.0, 2.0]).compared() == pytest.approx((0.75, 1.0, 1.5))
-    assert row([0.5, 1.0, 2.0]).compared("cpu") == (1.0, 1.0, 1.0)
+    assert row([0.5, 1.0, 2.0]).compared("cpu") == pytest.approx((0.95, 1.0, 1.05))
     difference = row([0.5, 1.0, 2.0], kind="difference").compared()
     assert difference == pytest.approx((-0.25e-3, 0.0, 0.5e-3))
     figure = row([0.5, 1.0, 2.0], kind="figure", others=())
     assert figure.compared() == pytest.approx((0.75e-3, 1e-3, 1.5e-3))
 
 
+def test_rows_are_compared_process_by_process():
+    found = by_process([0.9, 5.0, 0.9], [1.0, 1.0], [1.1]).compared()
+    assert found == pytest.approx((0.57, 1.0, 1.43))
+    # A difference's least spread is a share of what rlg takes: 1 % of 3 ms.
+    found = by_process([3.0], [3.0], [3.0], kind="difference").compared()
+    assert found == pytest.approx((1.97e-3, 2e-3, 2.03e-3))
+
+
+def suite_of(*rows, load=QUIET):
+    return Suite("act", "greedy actions", rows, load)
+
+
+def test_what_processes_found_is_joined_with_its_samples_by_process():
+    passes = [suite_of(row([0.5, 1.0])), suite_of(row([2.0])), suite_of(row([3.0, 4.0]))]
+    (found,) = joined(passes).rows
+    assert [cost.wall for cost in found.costs] == pytest.approx([5e-4, 1e-3, 2e-3, 3e-3, 4e-3])
+    assert len(found.others) == 5
+    assert found.processes == (2, 1, 2)
+
+
+def test_the_loads_of_processes_are_joined():
+    loads = Load(0.1, 0.9, 0.4, 0.1, 12.0, 11.0), Load(0.9, 1.2, 0.2, 1.7, 3.0, 2.0)
+    found = joined([suite_of(row(), load=load) for load in loads]).load
+    assert found == Load(0.1, 1.2, 0.4, 1.7, 15.0, 13.0)
+
+
+def test_a_row_that_some_processes_lack_says_so():
+    absent = row(costs=(), others=(), missing="SB3: it ended")
+    (found,) = joined([suite_of(row([1.0], note="n")), suite_of(absent), suite_of(row([2.0]))]).rows
+    assert found.processes == (1, 1)
+    assert found.missing == ""
+    assert found.note == "n; not in 1 of 3 processes (SB3: it ended)"
+    (found,) = joined([suite_of(absent), suite_of(absent)]).rows
+    assert found == absent
+
+
+def test_a_row_that_only_one_process_has_is_kept():
+    failure = row(costs=(), others=(), case="act", missing="failed: x")
+    found = joined([suite_of(row()), suite_of(failure)]).rows
+    assert [one.case for one in found] == ["MLP, batch 1", "act"]
+
+
+def test_a_model_is_that_of_the_process_in_the_middle():
+    models = [row([x], others=(), kind="figure", is_model=True, note=f"{x}") for x in (5, 1, 3)]
+    (found,) = joined([suite_of(model) for model in models]).rows
+    assert (found.note, len(found.costs)) == ("3", 1)
+
+
+def test_files_of_format_1_are_read_as_rows_of_one_process(tmp_path):
+    path = report(row([0.5, 1.0, 2.0])).write(tmp_path)
+    content = json.loads(path.read_text())
+    del content["suites"][0]["rows"][0]["processes"]
+    path.write_text(json.dumps({**content, "format": 1}))
+    assert Report.read(path) == report(row([0.5, 1.0, 2.0]))
+
+
 def test_a_report_reads_back_as_it_was_written(tmp_path):
-    whole = report(row(), row([1.0], case="other", missing="", note="n", is_ceiling=True))
+    whole = report(
+        row(processes=(1, 2)), row([1.0], case="other", missing="", note="n", is_ceiling=True)
+    )
     path = whole.write(tmp_path)
     assert path == tmp_path / "bench.json"
     assert Report.read(path) == whole
 
 
 def test_every_sample_is_in_the_file(tmp_path):
-    report(row([0.5, 2.0])).write(tmp_path)
+    report(row([0.5, 2.0], processes=(1, 1))).write(tmp_path)
     content = json.loads((tmp_path / "bench.json").read_text())
     (found,) = content["suites"][0]["rows"]
     assert found["costs"] == [[0.0005, 0.002], [0.002, 0.002]]
     assert found["others"] == [[0.001, 0.002], [0.001, 0.002]]
+    assert found["processes"] == [1, 1]
     assert content["machine"]["processor"] == "Abacus 3000"
 
 
@@ -49,8 +126,8 @@ def test_every_sample_is_in_the_file(tmp_path):
     [
         (None, "No such file"),
         ("{", "this is not JSON"),
-        ("[]", "expected a bench.json of format 1, got None"),
-        ('{"format": 99}', "expected a bench.json of format 1, got 99"),
+        ("[]", "expected a bench.json of format 2, got None"),
+        ('{"format": 99}', "expected a bench.json of format 2, got 99"),
         ('{"format": 1}', "this is not what rlg bench writes: 'suites'"),
     ],
 )
@@ -96,7 +173,7 @@ def test_a_block_costs_wall_and_cpu_time_per_unit():
 def test_a_row_shows_both_sides_the_ratio_and_its_quartiles():
     shown = tables.cells(row([0.5, 1.0, 2.0], settings={"replay_ratio": 20}, note="said"))
     assert shown[:5] == ["MLP, batch 1", "rlg torch", "1 ms/call", "by hand", "1 ms/call"]
-    assert shown[5:] == ["1.00x [0.75, 1.50]", "1.00x [1.00, 1.00]", "replay ratio 20; said"]
+    assert shown[5:] == ["1.00x [0.75, 1.50]", "1.00x [0.95, 1.05]", "replay ratio 20; said"]
 
 
 def test_steps_have_a_rate_beside_them():

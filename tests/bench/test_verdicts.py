@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from rlg.bench.verdicts import differences, verdicts
-from tests.bench.reports import MACHINE, by_both, report, row
+from tests.bench.reports import MACHINE, by_both, by_process, report, row
 
-SMALL = [1.00, 1.01, 1.02, 1.03, 1.04]
+SMALL = [1.00, 1.01, 1.02, 1.03, 1.04]  # of one process: 1.02, known to 5 %
 
 
 def word(old, new, **options):
@@ -19,17 +20,45 @@ def scaled(factor: float) -> list[float]:
     return [factor * ratio for ratio in SMALL]
 
 
-def test_slower_is_beyond_the_spread_and_beyond_five_percent():
-    assert word(by_both(SMALL), by_both(scaled(1.10))) == "slower"
-    assert word(by_both(SMALL), by_both(scaled(1.04))) == "same"  # quartiles apart, but by 4 %
-    assert word(by_both(SMALL), by_both(scaled(0.90))) == "faster"
+def processes(*ratios: float):
+    return by_process(*([ratio] for ratio in ratios))
+
+
+def test_slower_is_beyond_both_spreads():
+    # Deviations of 1 % between four processes are spreads of 3.18 * sqrt(3 / 4) = 2.75 % each.
+    old = processes(0.99, 0.99, 1.01, 1.01)
+    low, middle, high = old.compared()
+    assert (low, middle, high) == pytest.approx((0.9682, 1.0, 1.0318), abs=1e-4)
+    assert word(old, processes(1.055, 1.055, 1.075, 1.075)) == "slower"
+    assert word(old, processes(1.05, 1.05, 1.07, 1.07)) == "same"
+    assert word(old, processes(0.925, 0.925, 0.945, 0.945)) == "faster"
+    assert word(old, old) == "same"
+
+
+def test_one_process_needs_more_than_ten_percent():
+    assert word(by_both(SMALL), by_both(scaled(1.12))) == "slower"
+    assert word(by_both(SMALL), by_both(scaled(1.08))) == "same"
+    assert word(by_both(SMALL), by_both(scaled(0.88))) == "faster"
     assert word(by_both(SMALL), by_both(SMALL)) == "same"
 
 
+@pytest.mark.parametrize("between", [0.0, 0.01, 0.05])
+def test_runs_of_equal_code_agree_however_much_processes_differ(between):
+    rng = np.random.default_rng(0)
+
+    def run(level):
+        bases = level * (1 + between * rng.standard_normal(4))
+        return by_process(*(list(base * (1 + 0.01 * rng.standard_normal(4))) for base in bases))
+
+    words = [word(run(1.0), run(1.0)) for _ in range(500)]
+    assert words.count("same") >= 497
+    assert word(run(1.0), run(2.0)) == "slower"
+
+
 def test_what_only_one_clock_says_is_no_verdict():
-    assert word(by_both(SMALL), row(scaled(1.10), cpu=SMALL)) == "same"  # somebody else was running
-    assert word(by_both(SMALL), row(SMALL, cpu=scaled(1.10))) == "same"
-    assert word(by_both(SMALL), row(scaled(0.90), cpu=scaled(1.10))) == "same"
+    assert word(by_both(SMALL), row(scaled(1.20), cpu=SMALL)) == "same"  # somebody else was running
+    assert word(by_both(SMALL), row(SMALL, cpu=scaled(1.20))) == "same"
+    assert word(by_both(SMALL), row(scaled(0.80), cpu=scaled(1.20))) == "same"
 
 
 def test_wide_spreads_justify_a_worse_median():

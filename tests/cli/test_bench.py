@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 
@@ -24,21 +23,28 @@ def fake(monkeypatch):
             raise rows[0]
         return lambda settings: rows
 
+    def here(names, settings, say):
+        return [running.measure(name, settings) for name in names]
+
     monkeypatch.setattr(running, "load_suite", load)
+    monkeypatch.setattr(running, "in_process", here)
     return rows
 
 
 @pytest.mark.timeout(120)
 def test_a_tiny_run_measures_and_writes_everything(rlg, folder):
-    words = ["bench=memory", "pairs=2", "block=0.002", "backends=numpy", "--output", "found"]
-    result = rlg("bench", *words)
+    words = ["bench=memory", "pairs=3", "processes=2", "block=0.002", "backends=numpy"]
+    result = rlg("bench", *words, "--output", "found")
     assert result.code == 0, result.err
+    assert "process 2 of 2\n  memory: prioritized replay\n" in result.err
     assert "small records, capacity 100,000" in result.out
     found = Report.read(folder / "found" / "bench.json")
     assert [suite.name for suite in found.suites] == ["memory"]
-    assert [len(r.costs) for r in found.suites[0].rows] == [2, 2]
-    assert [len(r.others) for r in found.suites[0].rows] == [2, 2]
+    assert [r.processes for r in found.suites[0].rows] == [(2, 2), (2, 2)]
+    assert [len(r.costs) for r in found.suites[0].rows] == [4, 4]
+    assert [len(r.others) for r in found.suites[0].rows] == [4, 4]
     assert found.settings["threads"] == 1
+    assert found.settings["processes"] == 2
     names = {path.name for path in (folder / "found").iterdir()}
     assert names == {"bench.json", "memory.png", "report.html"}
 
@@ -51,7 +57,7 @@ def test_results_go_to_outputs_by_date_and_time(rlg, folder, fake):
 
 def test_the_table_has_the_figures(rlg, fake):
     out = rlg("bench", "bench=act").out
-    assert "1.00x [0.75, 1.50]" in out
+    assert "1.00x [0.99, 1.01]" in out  # The fake finds the same in all processes.
     assert "load average" in out
 
 
@@ -101,6 +107,8 @@ def test_a_suite_that_fails_says_why_and_exits_with_1(rlg, fake):
         (["act"], "'act' is not of the form key=value"),
         (["pairs=few"], "pairs: expected an integer, got 'few'"),
         (["pairs=0"], "pairs: must be above 0, got 0"),
+        (["processes=0"], "processes: must be above 0, got 0"),
+        (["processes=many"], "processes: expected an integer, got 'many'"),
         (["backends=torhc"], "there is no backend 'torhc'. Did you mean 'torch'?"),
         (["--compare", "nowhere.json"], "nowhere.json: No such file or directory"),
     ],
@@ -110,22 +118,6 @@ def test_mistakes_exit_with_2_and_leave_nothing_behind(rlg, folder, words, messa
     assert result.code == 2
     assert message in result.err
     assert list(folder.iterdir()) == []
-
-
-def test_suites_run_on_one_thread_and_the_process_gets_its_own_back(rlg, fake, monkeypatch):
-    monkeypatch.setenv("OMP_NUM_THREADS", "7")
-    monkeypatch.delenv("MKL_NUM_THREADS", raising=False)
-    seen = []
-
-    def suite(settings):
-        seen.append((os.environ["OMP_NUM_THREADS"], os.environ["MKL_NUM_THREADS"]))
-        return [row()]
-
-    monkeypatch.setattr(running, "load_suite", lambda name: suite)
-    assert rlg("bench", "bench=act").code == 0
-    assert seen == [("1", "1")]
-    assert os.environ["OMP_NUM_THREADS"] == "7"
-    assert "MKL_NUM_THREADS" not in os.environ
 
 
 def test_tab_completes_keys_suites_and_flags(rlg):

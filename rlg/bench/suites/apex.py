@@ -56,7 +56,7 @@ def measure(settings: Settings) -> Iterator[Row]:
     if "torch" not in settings.backends:
         return
     blocks: dict[str, Block] = {OURS: local(), CEILING: block_of(bare(TASK), units=STEPS)}
-    rounds = settings.rounds(5, 15)
+    rounds = settings.rounds(4, 15)
     found = interleave(blocks, rounds)
     yield Row(
         *("local engine", OURS, CEILING, "step", tuple(found[OURS]), tuple(found[CEILING])),

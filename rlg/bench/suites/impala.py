@@ -42,9 +42,10 @@ def measure(settings: Settings) -> Iterator[Row]:
     names = {name: f"rlg {name}" for name in settings.frameworks()}
     if not names:
         return
-    blocks = {ours: looping(opened(NUM_ENVS, name), BATCH, BLOCK) for name, ours in names.items()}
-    blocks[CEILING] = block_of(bare(BLOCK), units=BLOCK)
-    found = interleave(blocks, settings.rounds(3, 15))
+    steps = settings.choose(BATCH, BLOCK)
+    blocks = {ours: looping(opened(NUM_ENVS, name), BATCH, steps) for name, ours in names.items()}
+    blocks[CEILING] = block_of(bare(steps), units=steps)
+    found = interleave(blocks, settings.rounds(4, 15))
     for ours in names.values():
         costs = tuple(found[ours]), tuple(found[CEILING])
         row = Row("local engine", ours, CEILING, "step", *costs, clock="cpu", settings=FACTS)
@@ -92,7 +93,8 @@ def opened(num_envs: int, backend: str, executor: Mapping[str, Any] = pong.LOCAL
             "env": {"name": "pong", "num_envs": num_envs, "num_threads": 1},
             "network": {"type": "nature_cnn"},
             "optimizer": {"type": "rmsprop", "learning_rate": 6e-4, "epsilon": 0.1},
-            "backend": {"type": backend, "threads": 1},
+            # TensorFlow takes its number from the environment: it may be loaded already.
+            "backend": {"type": backend, "threads": 1 if backend == "torch" else None},
             "executor": dict(executor),
         }
     )

@@ -14,7 +14,7 @@ import inspect
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -50,15 +50,19 @@ def initializer(spec: InitializerSpec, fan_in: int | None = None) -> Initializer
                 f"the initializer {name!r} has no option {word!r}. "
                 f"Options: {', '.join(options) or 'none'}."
             )
-    if fan_in is not None and "fan_in" in inspect.signature(function).parameters:
+    if fan_in is not None and "fan_in" in _arguments(name):
         words["fan_in"] = fan_in
     return partial(function, **words)
 
 
 def options_of(name: str) -> list[str]:
     """What a spec may say beside the name."""
-    words = list(inspect.signature(INITIALIZERS[name]).parameters)[2:]
-    return [word for word in words if word != "fan_in"]
+    return [word for word in _arguments(name) if word != "fan_in"]
+
+
+@cache
+def _arguments(name: str) -> list[str]:
+    return list(inspect.signature(INITIALIZERS[name]).parameters)[2:]
 
 
 @dataclass(frozen=True)

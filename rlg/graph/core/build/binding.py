@@ -146,6 +146,8 @@ class DeviceMap:
         return self._check(own) if own else self._lookup(self._variables, component.path or "")
 
     def _lookup(self, table: dict[str, str], path: str) -> str:
+        if not table:
+            return self.default
         parts = path.split("/")
         for end in range(len(parts), 0, -1):
             device = table.get("/".join(parts[:end]))
@@ -171,6 +173,7 @@ class Binding:
         self._owned: dict[int, dict[str, VariableInfo]] = {}
         # Copies start like their originals: values are drawn once and kept until all are made.
         self._initial: dict[str, NDArray[Any]] = {}
+        self._parts: dict[int, list[Component]] = {}
 
     def bind(self, component: Component) -> None:
         """Gives a component its operations, on its device, with its random stream."""
@@ -252,13 +255,20 @@ class Binding:
         root = component.path or ""
         found: dict[str, VariableInfo] = {}
         seen: set[str] = set()
-        for part in walk(component):
+        for part in self.parts_of(component):
             for name, info in self._owned.get(id(part), {}).items():
                 # A variable that several components share is listed once: optimizers step it once.
                 if info.path not in seen and trainable in (None, info.trainable):
                     seen.add(info.path)
                     found[f"{(part.path or '').removeprefix(root)}/{name}".lstrip("/")] = info
         return dict(sorted(found.items()))
+
+    def parts_of(self, component: Component) -> list[Component]:
+        """A component and all below it; a tree that is named grows no more."""
+        parts = self._parts.get(id(component))
+        if parts is None:
+            parts = self._parts[id(component)] = list(walk(component))
+        return parts
 
     def own_variables(self, component: Component) -> list[VariableInfo]:
         """The variables that a component made itself."""

@@ -11,8 +11,9 @@ from __future__ import annotations
 import inspect
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import chain, product
 from typing import Any
 
@@ -36,7 +37,7 @@ from rlg.graph.core.assembly.records import (
 from rlg.graph.core.build import diagnose, flow, replicas
 from rlg.graph.core.build.binding import Backend, Binding, DeviceMap, check_prefixes
 from rlg.graph.core.build.probe import Prober
-from rlg.graph.core.component.component import Component, name_trees, walk
+from rlg.graph.core.component.component import Component, name_trees
 from rlg.graph.core.component.methods import SIZE, STATIC, TENSOR, Method
 from rlg.graph.core.component.mode import Switch, installed
 from rlg.graph.spaces import Space, space_from_spec
@@ -97,7 +98,8 @@ class Builder:
         # The names of the API methods that are built; None: all of the roots'.
         self.apis = apis
         self._sites = {
-            id(part): Site(part, _needs(part), _api_arguments(part)) for part in self.components
+            id(part): Site(part, _needs(part.create_variables.__func__), _api_arguments(part))
+            for part in self.components
         }
         self._assembler = Assembler(backend.replicas)
         self._switch = Switch(self._assembler)
@@ -254,7 +256,9 @@ class Builder:
                 self._feed(self._sites[id(node.component)], node.arguments, is_inner=True)
             elif isinstance(node, Variables):
                 # Reading variables reaches those that nothing calls: they need no inputs.
-                self._queue.extend(self._sites[id(part)] for part in walk(node.component))
+                parts = self.binding.parts_of(node.component)
+                node.unfinished = iter(parts)
+                self._queue.extend(self._sites[id(part)] for part in parts)
             for body in bodies_of(node):
                 self._enqueue(body)
         self._queue.extend(graph.nodes)
@@ -376,8 +380,9 @@ class Builder:
         thing.waiters.clear()
 
 
-def _needs(component: Component) -> dict[str, bool]:
-    parameters = inspect.signature(component.create_variables).parameters.values()
+@cache
+def _needs(function: Callable[..., Any]) -> dict[str, bool]:
+    parameters = inspect.signature(function).parameters.values()
     return {p.name: p.default is p.empty for p in parameters if p.kind == p.KEYWORD_ONLY}
 
 

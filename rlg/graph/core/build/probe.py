@@ -27,6 +27,7 @@ from rlg.graph.core.component.mode import Switch
 from rlg.graph.spaces import Box, Dict, Space, Tuple, flatten
 
 BATCH, TIME = (2, 5), (3, 7)
+_PLAIN = (bool, int, float, str)
 FOLDED = (BATCH[0] * TIME[0], BATCH[1] * TIME[1])
 # One pair of primes for each `Size` argument of a function.
 SIZES = ((11, 13), (17, 19), (23, 29), (31, 37))
@@ -92,8 +93,10 @@ class Prober:
 
     def probe(self, component: Component, method: Method, arguments: dict[str, Any]) -> Probe:
         """`arguments`: spaces for tensors, values for the others, None for absent ones."""
-        # Many calls of a graph are alike, such as all updates of one loss: each is run once.
-        key = (id(component), method.name, *(_hashable(value) for value in arguments.values()))
+        # Many calls of a graph are alike, such as all updates of one loss, or those of a policy
+        # and of its target: each is run once.
+        values = (_hashable(value) for value in arguments.values())
+        key = (id(_original(component)), method.name, *values)
         known = self._known.get(key)
         if known is None:
             known = self._known[key] = self._run(component, method, arguments)
@@ -296,6 +299,19 @@ def _sharing(
         for name, leaves in sources.items()
         if (name and recording.copies) or any(shares(a, b) for a in found for b in leaves)
     }
+
+
+def _original(component: Component) -> Component:
+    """The component that this one is a copy of, as long as nobody changed either."""
+    twin = component._twin
+    is_same = twin is not None and _numbers_and_names(twin) == _numbers_and_names(component)
+    return _original(twin) if twin is not None and is_same else component
+
+
+def _numbers_and_names(component: Component) -> dict[str, Any]:
+    own = ("scope", "path", "shared_scope", "device", "variable_device")
+    values = ((name, value) for name, value in vars(component).items() if name not in own)
+    return {name: value for name, value in values if value is None or type(value) in _PLAIN}
 
 
 def _has_ranks(arguments: dict[str, Any]) -> bool:
