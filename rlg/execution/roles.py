@@ -35,8 +35,17 @@ from rlg.graph.spaces import Space
 
 # "preparer": an actor that also knows first priorities; "gradient_worker": an actor that also
 # differentiates what it sampled; "memory": replay data alone; "updater": a learner whose memories
-# are elsewhere.
-Role = Literal["actor", "preparer", "gradient_worker", "learner", "updater", "memory"]
+# are elsewhere; "fused": both sides of rollouts that stay inside of the graph.
+Role = Literal[
+    "actor",
+    "preparer",
+    "gradient_worker",
+    "learner",
+    "updater",
+    "memory",
+    "fused_actor",
+    "fused_learner",
+]
 Stop = Callable[[], bool]
 
 
@@ -147,6 +156,47 @@ class RolloutLearner(Learner, Protocol):
         """Steps of a rollout."""
 
 
+class FusedActor(Protocol):
+    """An actor whose environments are stepped inside of its graph. What its process does with it:
+
+    actor.begin(env)
+    while True:
+        actor.rollout()
+    """
+
+    executor: Any
+
+    def published(self) -> int:
+        """The version of the learner's weights; -1: there are none yet."""
+
+    def begin(self, env: VectorEnv) -> None:
+        """Begins new episodes in these environments."""
+
+    def rollout(self) -> None:
+        """One rollout by the learner's newest weights, into its queue; waits for room there."""
+
+
+class FusedLearner(RolloutLearner, Protocol):
+    """A learner whose rollouts arrive inside of its graph. What a trainer does with it:
+
+    learner.publish(version)
+    if learner.waiting() >= learner.batch_rollouts:
+        result, notes, waiting = learner.learn_waiting(clock)
+    """
+
+    def publish(self, version: int) -> None:
+        """Actors may begin, by the weights of this moment."""
+
+    def waiting(self) -> int:
+        """Rollouts in the queue."""
+
+    def learn_waiting(self, clock: Clock) -> tuple[LearnResult, Mapping[str, Any], int]:
+        """One update, what the rollouts said of themselves, and how many still wait."""
+
+    def close_queue(self) -> None:
+        """Actors are told that nothing more is learnt."""
+
+
 class Memory(Protocol):
     """Replay data apart from the learner. What shards do with it:
 
@@ -254,6 +304,20 @@ class Trainer(Protocol):
     def set_state(self, state: Mapping[str, Any]) -> None: ...
 
 
+class FusedActorPool(SamplerPool, Protocol):
+    """Actors that hand over nothing: what they sampled is heard of from the learner."""
+
+    def note(self, actors: Any, ages: Any) -> None:
+        """These actors' rollouts were learnt from, by weights that were so many updates old."""
+
+
+class FusedRolloutTrainer(Trainer, Protocol):
+    """A trainer whose data is inside of the graph."""
+
+    steps: int  # of one update
+    notes: Mapping[str, Any]  # of the rollouts of the last update
+
+
 class Evaluator(Protocol):
     """Plays evaluations beside the run, one at a time."""
 
@@ -325,6 +389,7 @@ class AgentFactory(Protocol):
         stream: str | None = None,
         backend: str | None = None,
         num_envs: int | None = None,
+        place: Mapping[str, Any] | None = None,
     ) -> Any:
         """An agent that is built for these roles.
 
@@ -333,6 +398,7 @@ class AgentFactory(Protocol):
             stream: a name for random streams of its own; None: those of the run's one graph.
             backend: another one than the run's.
             num_envs: how many environments it learns from; None: those of one sampler.
+            place: options of the graph executor that say where it runs; beside the run's own.
         """
 
     def make_rank(self, index: int, count: int, others: Any, salt: int = 0) -> Any:

@@ -136,6 +136,7 @@ class ConfiguredAgents:
         backend: str | None = None,
         num_envs: int | None = None,
         others: Averaging | None = None,
+        place: Mapping[str, Any] | None = None,
     ) -> Agent:
         """An agent that is built for these roles."""
         agent = self._agent(num_envs)
@@ -147,6 +148,10 @@ class ConfiguredAgents:
         if stream is not None:
             role = {"role": (stream, index)}
             options = replace(options, options={**options.options, **role})
+        if place is not None:
+            where = {name: place[name] for name in ("device", "devices")}
+            words = {name: value for name, value in place.items() if name not in where}
+            options = replace(options, **where, options={**options.options, **words})
         agent.build(options, roles)
         return agent
 

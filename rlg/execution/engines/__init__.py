@@ -12,7 +12,12 @@ from importlib import import_module
 from typing import Any
 
 from rlg.errors import SpecError
-from rlg.execution.engines.settings import LocalSettings, RankSettings, RaySettings
+from rlg.execution.engines.settings import (
+    LocalSettings,
+    RankSettings,
+    RaySettings,
+    TFClusterSettings,
+)
 from rlg.execution.roles import AgentFactory, Loop
 
 
@@ -23,6 +28,7 @@ class EngineEntry:
     path: str
     loops: tuple[str, ...]
     settings: type = LocalSettings
+    backends: tuple[str, ...] = ()  # that it needs; (): any
 
 
 ENGINES = {
@@ -44,6 +50,12 @@ ENGINES = {
     "horovod": EngineEntry(
         "rlg.execution.engines.ranks.horovod:open_horovod", ("replay", "batches"), RankSettings
     ),
+    "tf_cluster": EngineEntry(
+        "rlg.execution.engines.tf_cluster.engine:open_tf_cluster",
+        ("fused_actor_learner",),
+        TFClusterSettings,
+        backends=("tf-graph",),
+    ),
 }
 
 
@@ -59,6 +71,17 @@ def choose_loop(engine: str, agent: str, loops: tuple[str, ...]) -> str:
         f"executor: {engine} offers the loops {', '.join(offered)}, but agent {agent} runs on "
         f"{', '.join(loops)}. {advice}"
     )
+
+
+def check_backend_of(engine: str, backend: str) -> None:
+    """Refuses a backend that the engine can't run on."""
+    needed = ENGINES[engine].backends
+    if needed and backend not in needed:
+        options = " or ".join(f"backend={name.replace('-', '_')}" for name in needed)
+        raise SpecError(
+            f"backend.type: executor={engine} runs on {' or '.join(needed)}, not on {backend}. "
+            f"Write {options}, or leave the backend out."
+        )
 
 
 def open_engine(factory: AgentFactory, settings: Mapping[str, Any], horizon: int) -> Loop:
