@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -78,8 +79,8 @@ def is_under_horovodrun() -> bool:
 def actor_task(settings: Mapping[str, Any]) -> int | None:
     """Which actor of a TensorFlow cluster this process is, if it is one and nothing else."""
     task = settings.get("task") if settings["type"] == "tf_cluster" else None
-    kind, _, number = (task or "").partition("/")
-    return int(number or 0) if kind == "actor" else None
+    found = re.fullmatch(r"actor/(\d+)", task or "")
+    return None if found is None else int(found[1])
 
 
 def is_follower(settings: Mapping[str, Any]) -> bool:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
 
-from rlg.errors import ClosedError, DisconnectedError, ExecutionError, RLGError
+from rlg.errors import ClosedError, DisconnectedError, ExecutionError, RLGError, SpecError
 from rlg.execution.engines.ranks.follower import end_with
 from rlg.execution.engines.settings import actor_task
 from rlg.execution.engines.tf_cluster.tasks import ACTOR, Tasks, is_listening, keep_quiet
@@ -84,8 +84,10 @@ def await_learner(actor: FusedActor, address: str, patience: float) -> None:
 
 def follow(factory: AgentFactory, settings: Mapping[str, Any]) -> None:
     """The whole run of an actor task that was started by itself, on its own machine."""
-    index, tasks = actor_task(settings), Tasks.of(settings["cluster"])
+    index, tasks = actor_task(settings), Tasks.for_task(settings)
     assert index is not None
+    if index >= len(tasks.actors):
+        raise SpecError(f"executor.task: the cluster has {len(tasks.actors)} actors; count from 0.")
     # A start of its own each time: what it played before, it played already.
     salt = int.from_bytes(os.urandom(4), "little") >> 1
     act(Setup(factory, tasks, index, salt, settings["patience"]))
@@ -99,8 +101,9 @@ def main() -> None:
         signal.signal(number, signal.SIG_IGN)
     try:
         sys.path += [path for path in connection.recv() if path not in sys.path]
-        setup: Setup = pickle.loads(connection.recv_bytes())
+        data = connection.recv_bytes()
         threading.Thread(target=_leave, args=(connection,), daemon=True).start()
+        setup: Setup = pickle.loads(data)
         act(setup)
     except (EOFError, ConnectionError):
         os._exit(0)

@@ -22,9 +22,8 @@ OPEN = (
 
 def open_tf_cluster(factory: AgentFactory, settings: Mapping[str, Any], horizon: int) -> Loop:
     """Engine `tf_cluster`: this process is the learner's task."""
-    _check_task(settings)
-    keep_quiet()
     tasks = tasks_of(settings)
+    keep_quiet()
     server = tasks.server(LEARNER, 0, None)
     is_alone = settings["task"] is not None
     children = None if is_alone else _children(factory, tasks, settings)
@@ -48,9 +47,18 @@ def open_tf_cluster(factory: AgentFactory, settings: Mapping[str, Any], horizon:
 
 def tasks_of(settings: Mapping[str, Any]) -> Tasks:
     """The addresses of all tasks: as configured, or on this machine."""
-    if settings["cluster"] is not None:
-        return Tasks.of(settings["cluster"])
-    return Tasks.on_this_machine(settings["num_actors"] or max(1, (os.cpu_count() or 2) - 1))
+    task, cluster, count = settings["task"], settings["cluster"], settings["num_actors"]
+    if task is not None and task != LEARNER:
+        raise SpecError(f"executor.task: expected learner or actor/NUMBER, got {task!r}.")
+    if task is None and cluster is None:
+        return Tasks.on_this_machine(count or max(1, (os.cpu_count() or 2) - 1))
+    tasks = Tasks.for_task(settings)
+    if count not in (None, len(tasks.actors)):
+        raise SpecError(
+            f"executor.num_actors: must be {len(tasks.actors)}, as in executor.cluster, got "
+            f"{count}. Leave it out."
+        )
+    return tasks
 
 
 def _children(factory: AgentFactory, tasks: Tasks, settings: Mapping[str, Any]) -> Children:
@@ -58,20 +66,3 @@ def _children(factory: AgentFactory, tasks: Tasks, settings: Mapping[str, Any]) 
         Setup(factory, tasks, index, 0, settings["patience"]) for index in range(len(tasks.actors))
     ]
     return Children(setups, settings["timeout"])
-
-
-def _check_task(settings: Mapping[str, Any]) -> None:
-    """An actor's process never comes here."""
-    task, cluster = settings["task"], settings["cluster"]
-    if task is not None and task != LEARNER:
-        raise SpecError(f"executor.task: expected learner or actor/NUMBER, got {task!r}.")
-    if task is not None and cluster is None:
-        raise SpecError(
-            "executor.task: one task by itself needs the addresses of all of them. Write "
-            "executor.cluster=..., or leave executor.task out."
-        )
-    if cluster is not None and settings["num_actors"] not in (None, len(cluster.get("actors", ()))):
-        raise SpecError(
-            f"executor.num_actors: {settings['num_actors']} is not the number of actors of "
-            "executor.cluster. Leave it out."
-        )

@@ -31,6 +31,16 @@ class Tasks:
         return cls(found[0], tuple(found[1:]))
 
     @classmethod
+    def for_task(cls, settings: Mapping[str, Any]) -> Tasks:
+        """As configured, for a task that is started by itself."""
+        if settings["cluster"] is None:
+            raise SpecError(
+                "executor.task: one task by itself needs the addresses of all of them. Write "
+                "executor.cluster=..., or leave executor.task out."
+            )
+        return cls.of(settings["cluster"])
+
+    @classmethod
     def of(cls, given: Mapping[str, Any]) -> Tasks:
         """From a configuration."""
         learner, actors = given.get("learner"), given.get("actors")
