@@ -2,9 +2,9 @@
 
     python scripts/chaos_tf_cluster.py --kills 20 --learners 20 --seed 0
 
-One run loses an actor `--kills` times: it must go on learning after each, be stopped by Ctrl-C, leave
-no process behind and be resumable. `--learners` others lose their learner: no process may be left,
-and each must resume from its last checkpoint.
+One run loses an actor `--kills` times: it must go on learning after each, be stopped by Ctrl-C,
+leave no process behind and be resumable. `--learners` others lose their learner: no process may be
+left, and each must resume from its last checkpoint.
 """
 
 from __future__ import annotations

@@ -112,9 +112,7 @@ def hasty(monkeypatch: Any) -> None:
 
 def test_an_actor_that_always_fails_ends_the_run_with_its_own_words(hasty):
     made = started(Unloadable(importlib.import_module, "no_such_module"))
-    said = (
-        r"^actor 0 failed 3 times in a row: exit code 1: ModuleNotFoundError: No module"
-    )
+    said = r"^actor 0 failed 3 times in a row: exit code 1: ModuleNotFoundError: No module"
     try:
         with pytest.raises(ExecutionError, match=said):
             looked(made, lambda: False)

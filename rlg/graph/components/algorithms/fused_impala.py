@@ -164,24 +164,29 @@ class FusedIMPALA(IMPALA):
         return metrics, notes, self.rollouts.size()
 
     def _final_values(self, report: Any) -> Any:
-        return self.policy.values(report["final_states"])
+        return self.policy.values(self.padded(report["final_states"]))
 
     def _updated(self, batch: Any, found: Any, learning_rate: Any) -> Any:
         masks = self._masks(found["steps"])
         return self.update(batch, found["last_states"], masks, learning_rate)
 
+    @graph_fn(split=True)
+    def padded(self, rows: Tensor) -> Tensor:
+        """Zeros before the others: TensorFlow's fused convolutions don't take empty batches."""
+        ops = self.ops
+        shape = (1, *ops.shape_of(rows)[1:])
+        return ops.concat([ops.zeros(shape, ops.dtype_of(rows)), rows], 0)  # type: ignore[arg-type]
+
     @graph_fn
     def placed(self, truncations: Tensor, values: Tensor) -> Tensor:
-        """Values [E] of truncated steps, by environment and then by time, at their places [T, B];
-        zeros elsewhere.
+        """Values [1 + E] of truncated steps, by environment and then by time, at their places
+        [T, B]; zeros elsewhere. The first value is nobody's.
         """
         ops = self.ops
         counts = ops.cumsum(ops.cast(truncations, "int64"), 0)  # [T, B]: of the environment so far
         before = ops.cumsum(counts[-1], 0) - counts[-1]  # [B]: of earlier environments
         rows = ops.where(truncations, counts + before, ops.zeros_like(counts))
-        # The first one stands for steps that were not truncated.
-        padded = ops.concat([ops.zeros((1,)), values], 0)
-        return ops.take_rows(padded, rows)
+        return ops.where(truncations, ops.take_rows(values, rows), 0.0)
 
     # -- what both see ----------------------------------------------------------------------------
     @api
@@ -252,8 +257,8 @@ class FusedRecurrentIMPALA(FusedIMPALA, RecurrentIMPALA):
         return self.ops.logical_or(terminals, truncations)
 
     def _final_values(self, report: Any) -> Any:
-        hidden = report["final_hidden"]
-        return self.value(report["final_states"], hidden, self.never(hidden))
+        states, hidden = self.padded(report["final_states"]), self.padded(report["final_hidden"])
+        return self.value(states, hidden, self.never(hidden))
 
     @graph_fn
     def never(self, hidden: Tensor) -> Tensor:
