@@ -35,17 +35,9 @@ from rlg.graph.spaces import Space
 
 # "preparer": an actor that also knows first priorities; "gradient_worker": an actor that also
 # differentiates what it sampled; "memory": replay data alone; "updater": a learner whose memories
-# are elsewhere; "fused": both sides of rollouts that stay inside of the graph.
-Role = Literal[
-    "actor",
-    "preparer",
-    "gradient_worker",
-    "learner",
-    "updater",
-    "memory",
-    "fused_actor",
-    "fused_learner",
-]
+# are elsewhere; "fused_actor", "fused_learner": see `rlg.execution.fused_roles`.
+Acting = Literal["actor", "preparer", "gradient_worker", "fused_actor"]
+Role = Acting | Literal["learner", "updater", "memory", "fused_learner"]
 Stop = Callable[[], bool]
 
 
@@ -156,47 +148,6 @@ class RolloutLearner(Learner, Protocol):
         """Steps of a rollout."""
 
 
-class FusedActor(Protocol):
-    """An actor whose environments are stepped inside of its graph. What its process does with it:
-
-    actor.begin(env)
-    while True:
-        actor.rollout()
-    """
-
-    executor: Any
-
-    def published(self) -> int:
-        """The version of the learner's weights; -1: there are none yet."""
-
-    def begin(self, env: VectorEnv) -> None:
-        """Begins new episodes in these environments."""
-
-    def rollout(self) -> None:
-        """One rollout by the learner's newest weights, into its queue; waits for room there."""
-
-
-class FusedLearner(RolloutLearner, Protocol):
-    """A learner whose rollouts arrive inside of its graph. What a trainer does with it:
-
-    learner.publish(version)
-    if learner.waiting() >= learner.batch_rollouts:
-        result, notes, waiting = learner.learn_waiting(clock)
-    """
-
-    def publish(self, version: int) -> None:
-        """Actors may begin, by the weights of this moment."""
-
-    def waiting(self) -> int:
-        """Rollouts in the queue."""
-
-    def learn_waiting(self, clock: Clock) -> tuple[LearnResult, Mapping[str, Any], int]:
-        """One update, what the rollouts said of themselves, and how many still wait."""
-
-    def close_queue(self) -> None:
-        """Actors are told that nothing more is learnt."""
-
-
 class Memory(Protocol):
     """Replay data apart from the learner. What shards do with it:
 
@@ -302,20 +253,6 @@ class Trainer(Protocol):
     def weights(self, version: int) -> Weights: ...
     def get_state(self, *, memory: bool = True) -> dict[str, Any]: ...
     def set_state(self, state: Mapping[str, Any]) -> None: ...
-
-
-class FusedActorPool(SamplerPool, Protocol):
-    """Actors that hand over nothing: what they sampled is heard of from the learner."""
-
-    def note(self, actors: Any, ages: Any) -> None:
-        """These actors' rollouts were learnt from, by weights that were so many updates old."""
-
-
-class FusedRolloutTrainer(Trainer, Protocol):
-    """A trainer whose data is inside of the graph."""
-
-    steps: int  # of one update
-    notes: Mapping[str, Any]  # of the rollouts of the last update
 
 
 class Evaluator(Protocol):

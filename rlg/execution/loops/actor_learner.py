@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 
 from rlg.execution.cadence import Cadence
+from rlg.execution.fused_roles import FusedActorPool, FusedRolloutTrainer
 from rlg.execution.loops.rounds import Rounds
-from rlg.execution.roles import FusedActorPool, FusedRolloutTrainer, SamplerPool, Stop, Trainer
+from rlg.execution.roles import SamplerPool, Stop, Trainer
 from rlg.execution.types import Clock, Iteration, mean_metrics
 
 

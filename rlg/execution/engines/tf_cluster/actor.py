@@ -21,7 +21,8 @@ from rlg.errors import ClosedError, DisconnectedError, ExecutionError, RLGError,
 from rlg.execution.engines.ranks.follower import end_with
 from rlg.execution.engines.settings import actor_task
 from rlg.execution.engines.tf_cluster.tasks import ACTOR, Tasks, is_listening, keep_quiet
-from rlg.execution.roles import AgentFactory, FusedActor
+from rlg.execution.fused_roles import FusedActor
+from rlg.execution.roles import AgentFactory
 
 WATCH = 0.2  # seconds between looks for the learner
 COMPLAINT = "rlg actor: "  # before what a parent is to tell of an actor that failed

@@ -23,7 +23,11 @@ from rlg.execution.engines.tf_cluster.tasks import QUIET
 STARTING = 300.0  # seconds until an actor's first rollout, at most
 GRACE = 3.0  # seconds for actors to leave
 FAILURES = 3  # in a row, without a rollout: then the run gives up
+KILLS = 10  # the same where somebody else killed it: an actor that starts is no better protected
+KILLED = "killed by"
+SLOW = "no rollout for {:g} s. Raise executor.timeout if its environments are that slow"
 BACKOFF = 0.5  # seconds until a restart, doubled by each failure in a row
+LONGEST = 8.0  # seconds until a restart, at most
 
 
 @dataclass(slots=True)
@@ -40,13 +44,17 @@ class _Child:
     restarts: int = 0
     due: float | None = None  # when it is started again
 
+    def allowed(self, timeout: float) -> float:
+        """Seconds that it may take for a rollout: for the first one frameworks are loaded."""
+        return timeout if self.has_rolled else STARTING
+
     def how(self) -> str:
         """Why it is gone."""
         self.complaints.seek(0)
         lines = self.complaints.read().decode(errors="replace").strip().splitlines()
         said = [line for line in lines if line.startswith(COMPLAINT)] or lines
         code = self.process.returncode
-        how = f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+        how = f"{KILLED} {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
         return f"{how}: {said[-1].removeprefix(COMPLAINT)}" if said else how
 
     def end(self) -> None:
@@ -82,19 +90,16 @@ class Children:
                     self._children[index] = _restarted(child)
             elif child.process.poll() is not None:
                 self._failed(child, index, child.how())
-            elif now - max(child.heard, self._full) > (
-                self.timeout if child.has_rolled else STARTING
-            ):
+            elif now - max(child.heard, self._full) > child.allowed(self.timeout):
                 child.process.kill()
                 child.process.wait()
-                self._failed(child, index, f"no rollout for {self.timeout:g} s. Raise "
-                             "executor.timeout if its environments are that slow")  # fmt: skip
+                self._failed(child, index, SLOW.format(child.allowed(self.timeout)))
 
     def _failed(self, child: _Child, index: int, how: str) -> None:
         child.failures += 1
-        if child.failures >= FAILURES:
-            raise ExecutionError(f"actor {index} failed {FAILURES} times in a row: {how}")
-        child.due = time.monotonic() + BACKOFF * 2 ** (child.failures - 1)
+        if child.failures >= (KILLS if how.startswith(KILLED) else FAILURES):
+            raise ExecutionError(f"actor {index} failed {child.failures} times in a row: {how}")
+        child.due = time.monotonic() + min(LONGEST, BACKOFF * 2 ** (child.failures - 1))
 
     def heard(self, index: int) -> None:
         """A rollout of this actor was learnt from."""

@@ -8,7 +8,8 @@ from typing import Any
 
 from rlg.errors import ExecutionError
 from rlg.execution.engines.tf_cluster.children import Children
-from rlg.execution.roles import FusedLearner, Stop, never
+from rlg.execution.fused_roles import FusedLearner
+from rlg.execution.roles import Stop, never
 from rlg.execution.trainers import FusedTrainer
 from rlg.execution.types import Clock, LearnResult, Weights
 
