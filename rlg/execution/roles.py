@@ -312,6 +312,10 @@ class AgentFactory(Protocol):
         """That of the run, by name."""
 
     @property
+    def threads(self) -> int | None:
+        """Those of one operation of the learner; None: the framework decides."""
+
+    @property
     def num_envs(self) -> int:
         """Environments of one sampler."""
 

@@ -202,6 +202,12 @@ class ConfiguredAgents:
         return str(self.config["backend"]["type"])
 
     @property
+    def threads(self) -> int | None:
+        """Those of one operation of the learner; None: the framework decides."""
+        found: int | None = self.config["backend"].get("threads")
+        return found
+
+    @property
     def num_envs(self) -> int:
         """Environments of one sampler."""
         return int(self.config["env"]["num_envs"])

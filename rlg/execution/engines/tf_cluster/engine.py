@@ -24,7 +24,7 @@ def open_tf_cluster(factory: AgentFactory, settings: Mapping[str, Any], horizon:
     """Engine `tf_cluster`: this process is the learner's task."""
     tasks = tasks_of(settings)
     keep_quiet()
-    server = tasks.server(LEARNER, 0, None)
+    server = tasks.server(LEARNER, 0, factory.threads)
     is_alone = settings["task"] is not None
     children = None if is_alone else _children(factory, tasks, settings)
     try:

@@ -60,11 +60,15 @@ class Tasks:
         return found
 
     def server(self, job: str, index: int, threads: int | None) -> Any:
-        """The server of one task, in this process; it listens on all addresses of the machine."""
+        """The server of one task, in this process; it listens on all addresses of the machine.
+        With `threads` for each operation; None: TensorFlow decides.
+        """
         import tensorflow as tf
 
+        # One operation more at a time: the others' requests are answered during an update.
         config = tf.compat.v1.ConfigProto(
-            intra_op_parallelism_threads=threads or 0, inter_op_parallelism_threads=threads or 0
+            intra_op_parallelism_threads=threads or 0,
+            inter_op_parallelism_threads=threads + 1 if threads else 0,
         )
         spec = {LEARNER: [self.learner], ACTOR: list(self.actors)}
         try:
