@@ -5,16 +5,19 @@ from __future__ import annotations
 import importlib
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+import yaml
 
 from rlg.api.agents.factory import ConfiguredAgents
 from rlg.api.config.validate import validate
-from rlg.api.run import train
+from rlg.api.run import resume, train
 from rlg.errors import ExecutionError, SpecError
 from rlg.execution.engines import open_engine
 from rlg.execution.engines.tf_cluster import children
@@ -25,6 +28,7 @@ from rlg.execution.engines.tf_cluster.tasks import Tasks
 from rlg.execution.roles import never
 from rlg.tracking.checkpoints.store import CheckpointStore
 from tests.api.runs import config
+from tests.execution.parts import RUN, child
 from tests.execution.suite import PATIENCE, ExecutorSuite, ProcessSuite
 
 CLUSTER = {"type": "tf_cluster", "num_actors": 1}
@@ -87,6 +91,34 @@ def test_an_actor_that_is_killed_is_restarted_and_rejoins(loop):
     assert loop.clock.steps == 64 * loop.clock.updates
     assert loop.statistics()["cluster/actor_restarts"] == 1.0
     assert loop.pool.workers()["actor 0"]["restarts"] == 1.0
+
+
+@pytest.mark.slow
+def test_an_actor_of_its_own_joins_a_learner_again_that_was_killed_and_resumed(tmp_path):
+    tasks = Tasks.on_this_machine(1)
+    cluster = {"learner": tasks.learner, "actors": list(tasks.actors)}
+    executor = {"type": "tf_cluster", "cluster": cluster, "patience": PATIENCE}
+    quiet = {"total_timesteps": 10**7, "evaluation": {"interval": 0}}
+    acting = ClusterSuite().settings(executor={**executor, "task": "actor/0"}, **quiet)
+    (tmp_path / "actor.yaml").write_text(yaml.safe_dump(acting))
+    command = [sys.executable, "-c", RUN, str(tmp_path / "actor.yaml"), str(tmp_path / "none")]
+    folder = tmp_path / "run"
+    learning = ClusterSuite().settings(executor={**executor, "task": "learner"}, **quiet)
+    with subprocess.Popen(command) as actor:
+        try:
+            with child(learning, folder, PATIENCE) as (process, family):
+                assert family == []
+                process.kill()
+                process.wait()
+            step = CheckpointStore(folder / "checkpoints", read_only=True).latest()
+            assert step is not None
+            outcome = resume(folder, changes={"total_timesteps": step + 2000})
+            assert outcome.exit_code == 0
+            assert outcome.steps >= step + 2000
+            assert actor.wait(PATIENCE) == 0
+        finally:
+            actor.kill()
+    assert not (tmp_path / "none").exists()
 
 
 # -- children alone -------------------------------------------------------------------------------
