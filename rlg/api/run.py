@@ -32,7 +32,7 @@ from rlg.api.session import Session
 from rlg.display.readable import short
 from rlg.errors import CheckpointError, ExecutionError, RLGError, SpecError
 from rlg.execution.engines.ranks.collective import DeadRankError
-from rlg.execution.engines.settings import is_follower
+from rlg.execution.engines.settings import actor_task, is_follower
 from rlg.execution.evaluation import Evaluation
 from rlg.spelling import flat
 from rlg.tracking.checkpoints.store import BrokenCheckpointError, CheckpointStore
@@ -215,7 +215,13 @@ def _resume(
 
 
 def _follow_others(config: Mapping[str, Any]) -> None:
-    """A process that `horovodrun` started beside the one that runs: it follows, and that is all."""
+    """A process beside the one that has the run folder: it follows, and that is all."""
+    if actor_task(config["executor"]) is not None:
+        from rlg.execution.engines.tf_cluster.actor import follow
+
+        with phase("running"):
+            follow(ConfiguredAgents(config), config["executor"])
+        raise SystemExit(0)
     if not is_follower(config["executor"]):
         return
     from rlg.execution.engines.ranks.horovod import follow_horovodrun

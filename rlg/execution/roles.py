@@ -35,8 +35,9 @@ from rlg.graph.spaces import Space
 
 # "preparer": an actor that also knows first priorities; "gradient_worker": an actor that also
 # differentiates what it sampled; "memory": replay data alone; "updater": a learner whose memories
-# are elsewhere.
-Role = Literal["actor", "preparer", "gradient_worker", "learner", "updater", "memory"]
+# are elsewhere; "fused_actor", "fused_learner": see `rlg.execution.fused_roles`.
+Acting = Literal["actor", "preparer", "gradient_worker", "fused_actor"]
+Role = Acting | Literal["learner", "updater", "memory", "fused_learner"]
 Stop = Callable[[], bool]
 
 
@@ -311,6 +312,10 @@ class AgentFactory(Protocol):
         """That of the run, by name."""
 
     @property
+    def threads(self) -> int | None:
+        """Those of one operation of the learner; None: the framework decides."""
+
+    @property
     def num_envs(self) -> int:
         """Environments of one sampler."""
 
@@ -325,6 +330,7 @@ class AgentFactory(Protocol):
         stream: str | None = None,
         backend: str | None = None,
         num_envs: int | None = None,
+        place: Mapping[str, Any] | None = None,
     ) -> Any:
         """An agent that is built for these roles.
 
@@ -333,6 +339,7 @@ class AgentFactory(Protocol):
             stream: a name for random streams of its own; None: those of the run's one graph.
             backend: another one than the run's.
             num_envs: how many environments it learns from; None: those of one sampler.
+            place: options of the graph executor that say where it runs; beside the run's own.
         """
 
     def make_rank(self, index: int, count: int, others: Any, salt: int = 0) -> Any:

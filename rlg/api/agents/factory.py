@@ -137,6 +137,7 @@ class ConfiguredAgents:
         backend: str | None = None,
         num_envs: int | None = None,
         others: Averaging | None = None,
+        place: Mapping[str, Any] | None = None,
     ) -> Agent:
         """An agent that is built for these roles."""
         agent = self._agent(num_envs)
@@ -148,6 +149,10 @@ class ConfiguredAgents:
         if stream is not None:
             role = {"role": (stream, index)}
             options = replace(options, options={**options.options, **role})
+        if place is not None:
+            where = {name: place[name] for name in ("device", "devices")}
+            words = {name: value for name, value in place.items() if name not in where}
+            options = replace(options, **where, options={**options.options, **words})
         agent.build(options, roles)
         return agent
 
@@ -196,6 +201,12 @@ class ConfiguredAgents:
     def backend(self) -> str:
         """That of the run, by name."""
         return str(self.config["backend"]["type"])
+
+    @property
+    def threads(self) -> int | None:
+        """Those of one operation of the learner; None: the framework decides."""
+        found: int | None = self.config["backend"].get("threads")
+        return found
 
     @property
     def num_envs(self) -> int:

@@ -8,15 +8,17 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rlg.api.agents.actor_critic import ActorCriticAgent
+from rlg.api.agents.fused import FUSED, FusedRollouts
 from rlg.errors import ComponentError
 from rlg.execution.types import Segment
 from rlg.graph import Component
+from rlg.graph.components.algorithms.fused_impala import FusedIMPALA, FusedRecurrentIMPALA
 from rlg.graph.components.algorithms.impala import IMPALA, RecurrentIMPALA
 from rlg.graph.limits import FiniteFloat, Fraction, NonNegativeFloat, PositiveFloat, PositiveInt
 from rlg.graph.spaces import Space, map_leaves
 
 
-class IMPALAAgent(ActorCriticAgent):
+class IMPALAAgent(FusedRollouts, ActorCriticAgent):
     """Importance weighted actor-learner architecture (Espeholt et al., 2018).
 
     A rollout is `n_steps` steps of all environments of one sampler. An update learns from
@@ -25,7 +27,8 @@ class IMPALAAgent(ActorCriticAgent):
     `learning_rate` may be a schedule.
     """
 
-    loops: ClassVar[tuple[str, ...]] = ("actor_learner",)
+    loops: ClassVar[tuple[str, ...]] = ("actor_learner", "fused_actor_learner")
+    apis: ClassVar[Mapping[str, tuple[str, ...]]] = {**ActorCriticAgent.apis, **FUSED}
     acted_numbers: ClassVar[tuple[str, ...]] = ("log_probs",)
 
     def __init__(
@@ -51,7 +54,9 @@ class IMPALAAgent(ActorCriticAgent):
         separate: bool = False,
         bounded: str = "squashed_normal",
         log_std_init: FiniteFloat = 0.0,
+        num_envs: int = 1,
     ) -> None:
+        self.num_envs = num_envs
         if queue < batch_rollouts:
             raise ComponentError(
                 f"agent impala: queue={queue} is less than batch_rollouts={batch_rollouts}, and an "
@@ -86,6 +91,9 @@ class IMPALAAgent(ActorCriticAgent):
         cls: type[IMPALA] = IMPALA
         if self.is_recurrent:
             cls, words["previous_inputs"] = RecurrentIMPALA, self.previous_inputs
+        if self.is_fused:
+            cls = FusedRecurrentIMPALA if self.is_recurrent else FusedIMPALA
+            words |= self.fused_settings()
         inputs = (self.policy_spec(), self.action_space, self.optimizer)
         root: Component = cls(*inputs, **words).configure(scope="agent")
         return root
@@ -113,7 +121,7 @@ class IMPALAAgent(ActorCriticAgent):
     def input_spaces(self) -> Mapping[str, Any]:
         spaces = {**super().input_spaces(), "last_states": self._states}
         del spaces["last_values"]
-        return spaces
+        return {**spaces, **self.fused_spaces()} if self.is_fused else spaces
 
     # -- learner ----------------------------------------------------------------------------------
     def _inputs(self, segment: Segment) -> tuple[list[Any], dict[str, Any]]:

@@ -37,7 +37,7 @@ from rlg.api.config.signatures import (
     mapping,
 )
 from rlg.errors import RLGError, SpecError
-from rlg.execution.engines import check_engine, choose_loop
+from rlg.execution.engines import check_backend_of, check_engine, choose_loop
 from rlg.graph.limits import NonNegativeInt, PositiveInt
 from rlg.graph.spaces import Box, Space
 
@@ -82,6 +82,7 @@ def validate(config: Mapping[str, Any], *, loads_backend: bool = True) -> dict[s
         timed = {**agent, "total_timesteps": top["total_timesteps"]}
         made = make_agent(timed, observations, actions, **parts)
     choose_loop(sections["executor"]["type"], agent["type"], made.loops)
+    check_backend_of(sections["executor"]["type"], backend["type"])
     _check_batch(agent, parts.get("memory"), made)
     _check_replicas(agent["type"], replica_count(backend), made)
     if loads_backend:

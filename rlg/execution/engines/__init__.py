@@ -12,7 +12,12 @@ from importlib import import_module
 from typing import Any
 
 from rlg.errors import SpecError
-from rlg.execution.engines.settings import LocalSettings, RankSettings, RaySettings
+from rlg.execution.engines.settings import (
+    LocalSettings,
+    RankSettings,
+    RaySettings,
+    TFClusterSettings,
+)
 from rlg.execution.roles import AgentFactory, Loop
 
 
@@ -24,6 +29,7 @@ class EngineEntry:
     loops: tuple[str, ...]
     settings: type = LocalSettings
     check: str = ""  # a function that raises if something it needs is not installed
+    backends: tuple[str, ...] = ()  # that it needs; (): any
 
 
 ENGINES = {
@@ -48,6 +54,12 @@ ENGINES = {
         RankSettings,
         "rlg.execution.engines.ranks.horovod:check_installed",
     ),
+    "tf_cluster": EngineEntry(
+        "rlg.execution.engines.tf_cluster.engine:open_tf_cluster",
+        ("fused_actor_learner",),
+        TFClusterSettings,
+        backends=("tf-graph",),
+    ),
 }
 
 
@@ -69,6 +81,17 @@ def check_engine(name: str) -> None:
     """Refuses an engine that can't run here, before a run has a folder."""
     if ENGINES[name].check:
         _found(ENGINES[name].check)()
+
+
+def check_backend_of(engine: str, backend: str) -> None:
+    """Refuses a backend that the engine can't run on."""
+    needed = ENGINES[engine].backends
+    if needed and backend not in needed:
+        options = " or ".join(f"backend={name.replace('-', '_')}" for name in needed)
+        raise SpecError(
+            f"backend.type: executor={engine} runs on {' or '.join(needed)}, not on {backend}. "
+            f"Write {options}, or leave the backend out."
+        )
 
 
 def open_engine(factory: AgentFactory, settings: Mapping[str, Any], horizon: int) -> Loop:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -52,6 +53,20 @@ class RankSettings:
     restarts: NonNegativeInt = 0
 
 
+@dataclass(frozen=True, slots=True)
+class TFClusterSettings:
+    """Tasks of a TensorFlow cluster: a learner and actors; conf/executor/tf_cluster.yaml explains
+    the keys.
+    """
+
+    type: str = "tf_cluster"
+    num_actors: PositiveInt | None = None
+    cluster: Mapping[str, str | Sequence[str]] | None = None
+    task: str | None = None
+    timeout: PositiveFloat = 60.0
+    patience: PositiveFloat = 300.0
+
+
 # In the environment of ranks that the engine `horovod` has started itself.
 STARTED_HERE = "RLG_HOROVOD"
 
@@ -59,6 +74,13 @@ STARTED_HERE = "RLG_HOROVOD"
 def is_under_horovodrun() -> bool:
     """Whether this process is one of those that `horovodrun` started."""
     return "HOROVOD_RANK" in os.environ and STARTED_HERE not in os.environ
+
+
+def actor_task(settings: Mapping[str, Any]) -> int | None:
+    """Which actor of a TensorFlow cluster this process is, if it is one and nothing else."""
+    task = settings.get("task") if settings["type"] == "tf_cluster" else None
+    found = re.fullmatch(r"actor/(\d+)", task or "")
+    return None if found is None else int(found[1])
 
 
 def is_follower(settings: Mapping[str, Any]) -> bool:

@@ -11,6 +11,8 @@ LOOPS = {
     "sharded_replay": "rlg.execution.loops.replay:ReplayLoop",
     "batches": "rlg.execution.loops.batches:BatchLoop",
     "actor_learner": "rlg.execution.loops.actor_learner:ActorLearnerLoop",
+    # The same with rollouts that stay inside of the graph.
+    "fused_actor_learner": "rlg.execution.loops.actor_learner:FusedActorLearnerLoop",
     "gradients": "rlg.execution.loops.gradients:GradientLoop",
 }
 

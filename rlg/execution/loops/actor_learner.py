@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from rlg.execution.cadence import Cadence
+from rlg.execution.fused_roles import FusedActorPool, FusedRolloutTrainer
 from rlg.execution.loops.rounds import Rounds
 from rlg.execution.roles import SamplerPool, Stop, Trainer
 from rlg.execution.types import Clock, Iteration, mean_metrics
@@ -50,3 +51,27 @@ class ActorLearnerLoop(Rounds):
         share = self._waited / max(now - self._noted, 1e-9)
         self._waited, self._noted = 0.0, now
         return {**super().statistics(), "time/learner_waiting": share}
+
+
+class FusedActorLearnerLoop(ActorLearnerLoop):
+    """Rollouts go from actors to the learner inside of the graph: what they brought is known when
+    an update has taken them.
+    """
+
+    trainer: FusedRolloutTrainer
+    pool: FusedActorPool
+
+    def _gather(self, iteration: Iteration, stop: Stop) -> bool:
+        is_ready = super()._gather(iteration, stop)
+        if is_ready:  # The steps of the update that comes now.
+            self.clock = self.clock.after(steps=self.trainer.steps)
+        return is_ready
+
+    def iterate(self, stop: Stop) -> Iteration:
+        iteration = super().iterate(stop)
+        if iteration.train:
+            notes = self.trainer.notes
+            iteration.returns += [float(value) for value in notes["returns"]]
+            iteration.lengths += [int(value) for value in notes["lengths"]]
+            self.pool.note(notes["actors"], self.clock.updates - 1 - notes["versions"])
+        return iteration

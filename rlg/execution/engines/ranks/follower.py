@@ -47,7 +47,7 @@ class Leader:
 
 def main() -> None:
     connection, flag, parent = (int(word) for word in sys.argv[1:])
-    _watch(parent)
+    end_with(parent)
     # Signals of a terminal or a scheduler reach all ranks: rank 0 answers them.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
@@ -85,8 +85,8 @@ def _last_words(leader: Leader, kind: str, text: str) -> None:
     os._exit(1)
 
 
-def _watch(parent: int) -> None:
-    """Ends this process when rank 0 is gone, whatever it is doing."""
+def end_with(parent: int) -> None:
+    """Ends this process when its parent is gone, whatever it is doing."""
 
     def look() -> None:
         while os.getppid() == parent:

@@ -17,11 +17,22 @@ class RolloutQueue(Component):
     the oldest `count` of them and returns them as one, side by side along the batch; it waits
     until they have come. On TensorFlow this is a resource that tasks of a cluster share, elsewhere
     a channel between threads of one process; what waits in it belongs to no checkpoint.
+
+    Random draws behind `get` need to know the size of what comes: `steps` and `num_envs` of each
+    rollout, if all have the same.
     """
 
-    def __init__(self, space: Any, capacity: PositiveInt = 8) -> None:
+    def __init__(
+        self,
+        space: Any,
+        capacity: PositiveInt = 8,
+        steps: PositiveInt | None = None,
+        num_envs: PositiveInt | None = None,
+    ) -> None:
         self.space = space_from_spec(space)
         self.capacity = capacity
+        self.steps = steps
+        self.num_envs = num_envs
 
     def create_variables(self) -> None:
         self._boxes: dict[Any, Box] = self.space.flatten()
@@ -39,6 +50,10 @@ class RolloutQueue(Component):
     def _rollouts(self, **_: Any) -> Space:
         return self.space
 
+    def _sizes(self, count: int) -> dict[str, Any]:
+        batch = None if self.num_envs is None else count * self.num_envs
+        return {"T": self.steps, "B": batch}
+
     def _number(self) -> Space:
         return IntBox(ranks="")
 
@@ -52,7 +67,7 @@ class RolloutQueue(Component):
         self._queue.put([flat[path] for path in self._boxes])
 
     @api
-    @graph_fn(spaces=_rollouts)
+    @graph_fn(spaces=_rollouts, lengths=_sizes)
     def get(self, count: Static[int] = 1) -> Tensor:
         """The oldest ones, side by side; waits until they have come."""
         items = [self._queue.get() for _ in range(count)]

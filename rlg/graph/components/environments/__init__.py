@@ -1,0 +1,1 @@
+"""Environments as parts of a graph."""

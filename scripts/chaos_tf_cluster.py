@@ -1,0 +1,119 @@
+"""Kills tasks of IMPALA runs on a TensorFlow cluster at random moments, and says how they took it.
+
+    python scripts/chaos_tf_cluster.py --kills 20 --learners 20 --seed 0
+
+One run loses an actor `--kills` times: it must go on learning after each, be stopped by Ctrl-C,
+leave no process behind and be resumable. `--learners` others lose their learner: no process may be
+left, and each must resume from its last checkpoint.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import psutil
+from chaos_ray import family, latest, memory_of, wait_for_updates
+
+OVERRIDES = (
+    "agent=impala",
+    "env=cartpole",
+    "env.num_envs=4",
+    "executor=tf_cluster",
+    "executor.num_actors=2",
+    "logger.interval=200",
+    "logger.tensorboard=false",
+    "logger.graph=false",
+    "evaluation.interval=0",
+    "evaluation.episodes=2",
+    "checkpoint.interval=2000",
+    "total_timesteps=100000000",
+)
+GONE = 20.0  # seconds until nobody may be left
+
+
+def started(run: Path) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "rlg", "train", *OVERRIDES, f"hydra.run.dir={run}"]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL)
+
+
+def left(processes: list[psutil.Process]) -> int:
+    return len(psutil.wait_procs(processes, timeout=GONE)[1])
+
+
+def resumes(run: Path) -> int:
+    """The step at which a run that went on from its checkpoint ended."""
+    saved = sorted((run / "checkpoints").glob("step-*"))
+    step = int(saved[-1].name.removeprefix("step-")) + 500
+    command = [sys.executable, "-m", "rlg", "resume", str(run), f"total_timesteps={step}"]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    return step
+
+
+def lose_actors(run: Path, kills: int, rng: random.Random) -> None:
+    child = started(run)
+    process = psutil.Process(child.pid)
+    metrics = run / "metrics.jsonl"
+    updates = wait_for_updates(metrics, 20, child)
+    before = memory_of([process])
+    for number in range(kills):
+        time.sleep(rng.uniform(0.0, 3.0))
+        actors = family(process)
+        if actors:
+            rng.choice(actors).send_signal(signal.SIGKILL)
+        # What waits in the queue is from before: more than that must come.
+        updates = wait_for_updates(metrics, updates + 20, child)
+        if number % 5 == 4:
+            print(f"{number + 1} actors killed: {updates:g} updates", flush=True)
+    row, everyone = latest(metrics), family(process)
+    after = memory_of([process])
+    child.send_signal(signal.SIGINT)
+    code, alive = child.wait(60), left(everyone)
+    print(
+        f"Ctrl-C: ended with {code}, restarts {row['cluster/actor_restarts']:g}, learner "
+        f"{before:.0f} to {after:.0f} MB, processes left {alive}; resumed to {resumes(run)}",
+        flush=True,
+    )
+    if code != 130 or alive:
+        raise SystemExit("FAILED")
+
+
+def lose_learner(run: Path, rng: random.Random) -> str:
+    child = started(run)
+    process = psutil.Process(child.pid)
+    wait_for_updates(run / "metrics.jsonl", 50, child)
+    time.sleep(rng.uniform(0.0, 2.0))
+    everyone = family(process)
+    child.kill()
+    child.wait()
+    alive = left(everyone)
+    if alive:
+        raise SystemExit(f"FAILED: {alive} processes left")
+    return f"{len(everyone)} actors ended with their learner; resumed to {resumes(run)}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kills", type=int, default=20, help="of actors, in one run")
+    parser.add_argument("--learners", type=int, default=20, help="runs whose learner is killed")
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    # Shells let what they start in the background ignore Ctrl-C, and so would the runs.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    rng = random.Random(options.seed)
+    with TemporaryDirectory() as folder:
+        if options.kills:
+            lose_actors(Path(folder) / "actors", options.kills, rng)
+        for number in range(options.learners):
+            said = lose_learner(Path(folder) / str(number), rng)
+            print(f"{number + 1}/{options.learners} {said}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
