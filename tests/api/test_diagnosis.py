@@ -61,7 +61,7 @@ def test_a_loss_that_is_nan_names_the_first_component_and_the_batch(tmp_path, cr
     line = broken(tmp_path, backend=backend, **cracking)
     assert line.startswith("train/loss is nan at step ")
     assert (
-        "agent/policy/network/cracking is the first component whose output is not finite." in line
+        "agent/policy/network/cracking-1 is the first component whose output is not finite." in line
     )
     file = tmp_path / "run/nan_batch.npz"
     assert f"The batch is in {file}." in line
@@ -74,7 +74,7 @@ def test_on_policy_batches_are_those_that_failed(tmp_path, cracking):
     agent = {"type": "ppo", "n_steps": 32, "batch_size": 32, "n_epochs": 4}
     line = broken(tmp_path, agent=agent, executor={"type": "threads"}, **cracking)
     assert "is the first component whose output is not finite." in line
-    assert "/cracking is" in line
+    assert "/cracking-1 is" in line
     with np.load(tmp_path / "run/nan_batch.npz") as batch:
         assert batch["states"].shape == (32, 4, 4)
         assert np.isfinite(batch["rewards"]).all()

@@ -132,7 +132,8 @@ def test_a_program_without_rlg_loads_a_recurrent_policy_and_gets_the_same(to, tm
     inputs = {"observations": observations, **dict(zip(names, flat, strict=True))}
     assert list(policy.inputs) == [*inputs, "resets"]
     np.savez(tmp_path / "inputs.npz", **inputs, resets=resets)
-    outputs = {"actions": action.env, **dict(zip(names, after, strict=True))}
+    later = [f"next_{name}" for name in names]
+    outputs = {"actions": action.env, **dict(zip(later, after, strict=True))}
     np.savez(tmp_path / "outputs.npz", **outputs)
     refused, program = PROGRAMS[to]
     folder = str(tmp_path)
@@ -140,7 +141,7 @@ def test_a_program_without_rlg_loads_a_recurrent_policy_and_gets_the_same(to, tm
     words = [sys.executable, "-c", code]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout.replace("'", '"')) == ["actions", *names]
+    assert json.loads(done.stdout.replace("'", '"')) == ["actions", *later]
 
 
 def _clock():
@@ -199,7 +200,9 @@ def test_rows_are_compared_one_by_one():
     count = _Count()
     actions = np.array([[1.0, 2.0], [3.0, 4.0], [5000.0, 0.0]], np.float32)
     found = actions + np.float32([[0.0, 0.0005], [0.002, 0.0], [2.0, 0.0]])
-    count.add({"actions": actions, "state_h": actions}, {"actions": found, "state_h": actions})
+    count.add(
+        {"actions": actions, "next_state_h": actions}, {"actions": found, "next_state_h": actions}
+    )
     assert (count.rows, count.equal) == (3, {"actions": 2, "state": 3})
     assert count.largest == pytest.approx(2.0)
     choices = np.array([1, 0, 2])
