@@ -48,12 +48,13 @@ def broken(tmp_path, error=ExecutionError, **changes):
     return line
 
 
-@pytest.fixture
-def cracking(tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(str(tmp_path))
-    (tmp_path / "rlg_cracking.py").write_text(LAYER)
+@pytest.fixture(scope="module")
+def cracking(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("plugins")
+    (folder / "rlg_cracking.py").write_text(LAYER)
+    sys.path.insert(0, str(folder))
     yield {"network": STACK, "plugins": ["rlg_cracking"]}
-    sys.modules.pop("rlg_cracking", None)
+    sys.path.remove(str(folder))
 
 
 @pytest.mark.parametrize("backend", ["torch", "tf"])
@@ -152,7 +153,7 @@ def test_environments_that_return_infinity_are_named(tmp_path, monkeypatch, wher
         tmp_path,
         EnvironmentFailure,
         plugins=[name],
-        env={"name": f"{name}-v0", "num_envs": 4},
+        env=f"{name}-v0",
         executor={"type": engine},
         evaluation={"interval": 0},
     )

@@ -82,6 +82,7 @@ inputs = dict(np.load({folder!r} + "/inputs.npz"))
 {program}
 for name, value in dict(np.load({folder!r} + "/outputs.npz")).items():
     np.testing.assert_allclose(np.asarray(outputs[name]), value, rtol=1e-4, atol=1e-5)
+assert {{name.partition(".")[0] for name in sys.modules}}.isdisjoint({refused!r})
 print(sorted(outputs))
 """
 PROGRAMS = {
@@ -90,7 +91,7 @@ PROGRAMS = {
         "from policy import Policy\noutputs = Policy()(**inputs)",
     ),
     "torch": (
-        {"rlg", "tensorflow", "numba", "gymnasium", "ray"},
+        {"rlg", "numba", "gymnasium", "ray"},
         (
             "import torch\nmodule = torch.export.load({folder!r} + '/policy.pt2').module()\n"
             "with torch.no_grad():\n    outputs = module(*map(torch.from_numpy, inputs.values()))"
@@ -199,7 +200,7 @@ def test_rows_are_compared_one_by_one():
 
     count = _Count()
     actions = np.array([[1.0, 2.0], [3.0, 4.0], [5000.0, 0.0]], np.float32)
-    found = actions + np.float32([[0.0, 0.0005], [0.002, 0.0], [2.0, 0.0]])
+    found = actions + np.float32([[0.0, 0.0005], [0.004, 0.0], [2.0, 0.0]])
     count.add(
         {"actions": actions, "next_state_h": actions}, {"actions": found, "next_state_h": actions}
     )

@@ -150,7 +150,7 @@ class GreedyPolicy:
         ):
             is_new = id(leaf) not in places  # then it was clipped on the way out
             source = drawn.get(path) if is_new else leaf
-            if id(source) not in places:
+            if id(source) not in places or (is_new and not _is_clipped(box, source, leaf)):
                 raise ExportError(
                     f"{self._owner}: its actions are not those that its graph returns. Let the "
                     "graph compute what the environment gets."
@@ -246,6 +246,12 @@ def _argument(ops: Any, leaf: _Leaf, tensors: Mapping[str, Any], size: Any) -> A
     if not leaf.box.ranks:
         return constant
     return ops.broadcast_to(constant, (size, *leaf.constant.shape))
+
+
+def _is_clipped(box: Box, before: Any, after: Any) -> bool:
+    """Whether an action is what the bounds made of another."""
+    has_bounds = box.kind == "float" and (box.low is not None or box.high is not None)
+    return has_bounds and bool(np.array_equal(np.clip(before, box.low, box.high), after))
 
 
 def _clipped(ops: Any, result: _Result, tensor: Any) -> Any:
