@@ -68,11 +68,10 @@ def main() -> int:
         straight = {**config, "total_timesteps": total}
         _wait(_child(lambda: train(straight, Path(folder, "straight"))))
         same = _digests(run) == _digests(Path(folder, "straight"))
-        print(
-            f"{options.kills} kills on {options.backend}, {writing} of them inside of a write; "
-            f"{options.kills} resumes; at step {total} "
-            f"{'equal to' if same else 'DIFFERENT from'} a run without kills; {time.monotonic() - began:.0f} s"
-        )
+        verdict = "equal to" if same else "DIFFERENT from"
+        print(f"{options.kills} kills on {options.backend}, {writing} of them inside of a write;")
+        print(f"{options.kills} resumes; at step {total} {verdict} a run without kills;")
+        print(f"{time.monotonic() - began:.0f} s")
     return 0 if same else 1
 
 

@@ -19,13 +19,14 @@ def check_segment(segment: Segment, env: str, first_step: int) -> None:
 
     `first_step` counts the environment steps before the segment.
     """
-    for what, column in _columns(segment):
-        # The sum of squares is not finite if any of them is not: one call into BLAS, 1 us.
-        flat = column.reshape(-1)
-        if not math.isfinite(flat.dot(flat)):
-            bad = np.argwhere(~np.isfinite(column))
-            if len(bad):
-                raise _failure(segment, env, first_step, what, column, tuple(bad[0].tolist()))
+    with np.errstate(over="ignore", invalid="ignore"):
+        for what, column in _columns(segment):
+            # The sum of squares is not finite if any of them is not: one call into BLAS, 1 us.
+            flat = column.reshape(-1)
+            if not math.isfinite(flat.dot(flat)):
+                bad = np.argwhere(~np.isfinite(column))
+                if len(bad):
+                    raise _failure(segment, env, first_step, what, column, tuple(bad[0].tolist()))
 
 
 def _columns(segment: Segment) -> Iterator[tuple[str, NDArray[Any]]]:

@@ -48,12 +48,13 @@ def broken(tmp_path, error=ExecutionError, **changes):
     return line
 
 
-@pytest.fixture
-def cracking(tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(str(tmp_path))
-    (tmp_path / "rlg_cracking.py").write_text(LAYER)
+@pytest.fixture(scope="module")
+def cracking(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("plugins")
+    (folder / "rlg_cracking.py").write_text(LAYER)
+    sys.path.insert(0, str(folder))
     yield {"network": STACK, "plugins": ["rlg_cracking"]}
-    sys.modules.pop("rlg_cracking", None)
+    sys.path.remove(str(folder))
 
 
 @pytest.mark.parametrize("backend", ["torch", "tf"])
@@ -61,7 +62,7 @@ def test_a_loss_that_is_nan_names_the_first_component_and_the_batch(tmp_path, cr
     line = broken(tmp_path, backend=backend, **cracking)
     assert line.startswith("train/loss is nan at step ")
     assert (
-        "agent/policy/network/cracking is the first component whose output is not finite." in line
+        "agent/policy/network/cracking-1 is the first component whose output is not finite." in line
     )
     file = tmp_path / "run/nan_batch.npz"
     assert f"The batch is in {file}." in line
@@ -74,7 +75,7 @@ def test_on_policy_batches_are_those_that_failed(tmp_path, cracking):
     agent = {"type": "ppo", "n_steps": 32, "batch_size": 32, "n_epochs": 4}
     line = broken(tmp_path, agent=agent, executor={"type": "threads"}, **cracking)
     assert "is the first component whose output is not finite." in line
-    assert "/cracking is" in line
+    assert "/cracking-1 is" in line
     with np.load(tmp_path / "run/nan_batch.npz") as batch:
         assert batch["states"].shape == (32, 4, 4)
         assert np.isfinite(batch["rewards"]).all()
@@ -152,7 +153,7 @@ def test_environments_that_return_infinity_are_named(tmp_path, monkeypatch, wher
         tmp_path,
         EnvironmentFailure,
         plugins=[name],
-        env={"name": f"{name}-v0", "num_envs": 4},
+        env=f"{name}-v0",
         executor={"type": engine},
         evaluation={"interval": 0},
     )

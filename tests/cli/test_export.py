@@ -54,14 +54,14 @@ def test_a_run_becomes_a_file_with_its_comparison_and_usage(rlg, run, folder):
 def test_a_checkpoint_and_a_file_can_be_chosen(rlg, run, folder):
     words = ["--to", "numpy", "--observations", "8", "--json"]
     found = {}
-    for checkpoint in ("256", "best", "step-000000640"):
+    for checkpoint in ("512", "best", "step-000000640"):
         result = rlg("export", "run", *words, "--checkpoint", checkpoint, "-o", f"at-{checkpoint}")
         assert result.code == 0, result.err
         found[checkpoint] = json.loads(result.out)
         assert found[checkpoint]["file"] == f"at-{checkpoint}.py"
         assert (folder / f"at-{checkpoint}.npz").exists()
-    assert [found[name]["step"] for name in ("256", "step-000000640")] == [256, 640]
-    first, last = (np.load(folder / f"at-{name}.npz") for name in ("256", "step-000000640"))
+    assert [found[name]["step"] for name in ("512", "step-000000640")] == [512, 640]
+    first, last = (np.load(folder / f"at-{name}.npz") for name in ("512", "step-000000640"))
     kernel = "agent/policy/network/dense-0/kernel"
     assert not np.array_equal(first[kernel], last[kernel])
 

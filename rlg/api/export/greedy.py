@@ -22,7 +22,8 @@ from rlg.graph.core.component.methods import TENSOR
 from rlg.graph.core.plan.plan import Plan
 from rlg.graph.spaces import BoolBox, Box, Path, Space, flatten, unflatten
 
-OBSERVATIONS, STATE, RESETS, ACTIONS = "observations", "state", "resets", "actions"
+OBSERVATIONS, STATE, RESETS = "observations", "state", "resets"
+ACTIONS, NEXT_STATE = "actions", "next_state"
 # Observations that say which actions are allowed; environments count them as integers too.
 MASK = "action_mask"
 ROWS = 3  # of the call that is watched
@@ -52,8 +53,8 @@ class GreedyPolicy:
     """Actions without exploration: a function from named batches to named batches.
 
     Inputs are the leaves of the observations (`observations`, or `observations_KEY`), and of a
-    recurrent policy `state_KEY` and `resets`; outputs are `actions` (or `actions_KEY`) and the next
-    `state_KEY`. Each has the leading axis of the batch.
+    recurrent policy `state_KEY` and `resets`; outputs are `actions` (or `actions_KEY`) and
+    `next_state_KEY`. Each has the leading axis of the batch.
     """
 
     def __init__(self, agent: Agent) -> None:
@@ -149,7 +150,7 @@ class GreedyPolicy:
         ):
             is_new = id(leaf) not in places  # then it was clipped on the way out
             source = drawn.get(path) if is_new else leaf
-            if id(source) not in places:
+            if id(source) not in places or (is_new and not _is_clipped(box, source, leaf)):
                 raise ExportError(
                     f"{self._owner}: its actions are not those that its graph returns. Let the "
                     "graph compute what the environment gets."
@@ -157,7 +158,8 @@ class GreedyPolicy:
             yield _Result(name, places[id(source)], box, is_new)
         if agent.state_space is not None:
             leaves = flatten(action.state).values()
-            for (name, box), leaf in zip(names.of(STATE, agent.state_space), leaves, strict=True):
+            after = names.of(NEXT_STATE, agent.state_space)
+            for (name, box), leaf in zip(after, leaves, strict=True):
                 yield _Result(name, places[id(leaf)], box, False)
 
     # -- the function -----------------------------------------------------------------------------
@@ -244,6 +246,12 @@ def _argument(ops: Any, leaf: _Leaf, tensors: Mapping[str, Any], size: Any) -> A
     if not leaf.box.ranks:
         return constant
     return ops.broadcast_to(constant, (size, *leaf.constant.shape))
+
+
+def _is_clipped(box: Box, before: Any, after: Any) -> bool:
+    """Whether an action is what the bounds made of another."""
+    has_bounds = box.kind == "float" and (box.low is not None or box.high is not None)
+    return has_bounds and bool(np.array_equal(np.clip(before, box.low, box.high), after))
 
 
 def _clipped(ops: Any, result: _Result, tensor: Any) -> Any:

@@ -11,7 +11,15 @@ from numpy.typing import NDArray
 
 from rlg.api.agents.agent import Agent
 from rlg.api.export.formats import Loaded
-from rlg.api.export.greedy import ACTIONS, OBSERVATIONS, RESETS, STATE, GreedyPolicy, named
+from rlg.api.export.greedy import (
+    ACTIONS,
+    NEXT_STATE,
+    OBSERVATIONS,
+    RESETS,
+    STATE,
+    GreedyPolicy,
+    named,
+)
 from rlg.envs import make_env
 from rlg.execution.recurrent_state import RecurrentState
 from rlg.execution.types import Action, Clock
@@ -126,5 +134,5 @@ def _inputs(
 def _outputs(policy: GreedyPolicy, action: Action) -> dict[str, Any]:
     found = named(ACTIONS, policy.outputs, action.env)
     if action.state is not None:
-        found |= named(STATE, policy.outputs, action.state)
+        found |= named(NEXT_STATE, policy.outputs, action.state)
     return {name: np.asarray(value) for name, value in found.items()}
