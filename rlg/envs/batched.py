@@ -123,7 +123,7 @@ class BatchedEnv(VectorEnv):
         )
         columns = self._columns(observations)
         if self._mode == "SameStep":  # what it shows where an episode ended is the next one's
-            for row in np.flatnonzero(terminals | truncations):
+            for row in np.flatnonzero(terminals | truncations).tolist():
                 self._layout.write(columns, row, infos["final_obs"][row])
         return columns, np.array(rewards, np.float64), np.array(terminals), np.array(truncations)
 

@@ -97,7 +97,7 @@ class Doom(gymnasium.Env[NDArray[np.uint8], Any]):
         frame = np.zeros(self._size, np.uint8)
         if state is not None:  # there is none after the end
             self._screen = state.screen_buffer
-            frame = cv2.resize(self._screen, self._size, interpolation=cv2.INTER_AREA)
+            frame[:] = cv2.resize(self._screen, self._size, interpolation=cv2.INTER_AREA)
         self._stack = np.concatenate([self._stack[..., 1:], frame[..., None]], axis=-1)
         return self._stack
 
