@@ -26,7 +26,7 @@ from tests.api.dqfd_oracle import DemonstrationLearner, DemonstrationMemory, rec
 from tests.api.runs import config, course
 from tests.api.test_dqn_oracle import BATCH, GAMMA, ROOM, TOTAL, experience, part, variables
 
-N_STEP, DEMONSTRATED, FIRST = 3, 7, 4
+N_STEP, DEMONSTRATED, FIRST = 3, 7, 5
 PRIORITIES = {"alpha": 0.7, "beta": 0.4, "epsilon": 0.01, "demonstration_epsilon": 0.6}
 PARTS = {"n_step_weight": 0.7, "margin_weight": 1.5, "l2": 0.02, "margin": 0.3}
 
@@ -92,7 +92,8 @@ def test_every_update_is_that_of_the_paper(backend, tmp_path):
     assert replay.kept == DEMONSTRATED
     for number in range(FIRST):
         compare_update(agent, learner, replay)
-        if number % 2 == 1:  # Every 2 updates, as 4 steps would be.
+        # Every 2 updates, as 4 steps would be, and at the end.
+        if number % 2 == 1 or number == FIRST - 1:
             learner.sync()
         compare_networks(agent, learner)
     steps, seen, inserted = experience(24, 2), 0, 0

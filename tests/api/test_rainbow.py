@@ -138,9 +138,14 @@ def test_configurations_are_those_of_the_papers():
     assert chosen == {"type": "dqn", "double": True, "dueling": True, "noisy": True, "n_step": 3}
     assert rainbow["agent"]["distributional"] == "categorical"
     assert rainbow["agent"]["exploration_initial_eps"] == 0.0
+    # All dense layers explore, not those of the head alone.
+    assert rainbow["network"] == {**composed("env=acrobot")["network"], "noisy": True}
+    assert composed("agent=rainbow", "env=pong")["network"]["type"] == "nature_cnn"
     quantiles = composed("agent=qr_dqn", "env=acrobot")["agent"]
     assert (quantiles["distributional"], quantiles["double"]) == ("quantile", False)
-    assert composed("agent=rainbow", "env=cartpole")["agent"]["v_max"] == 100.0
+    tuned = composed("agent=rainbow", "env=cartpole")
+    assert (tuned["agent"]["v_max"], tuned["agent"]["n_step"]) == (100.0, 5)
+    assert (tuned["network"]["units"], tuned["network"]["noisy"]) == ([128, 128], True)
 
 
 @pytest.mark.parametrize("executor", ["local", "threads"])
