@@ -45,13 +45,10 @@ class Replicated:
         """The body's outputs for the whole batch."""
         sizes = part_sizes(self._batch_size(args, layout), self.replicas)
         parts = _cut(args, layout.inputs, lambda x, axis: self.cut(x, sizes, axis), len(sizes))
-        bodies = [self.placed(body, device) for device in self.replica_devices] or [body] * len(
-            parts
-        )
-        where = layout.where
+        devices, where = self.replica_devices, layout.where
+        bodies = [self.placed(body, devices[i]) if devices else body for i in range(len(parts))]
         tasks = [
-            partial(_named, where, i, len(parts), own, part)
-            for i, (own, part) in enumerate(zip(bodies, parts, strict=False))
+            partial(_named, where, i, len(parts), bodies[i], part) for i, part in enumerate(parts)
         ]
         outputs = [task() for task in tasks] if in_turn else self.at_once(tasks)
         columns = zip(*(_averaged_leaves(out, layout.outputs) for out in outputs), strict=True)

@@ -36,7 +36,8 @@ class DuelingQ(nn.Module):
         sizes = [inputs, *hidden]
         for before, after in pairwise(sizes):
             layers += [nn.Linear(before, after), nn.ReLU()]
-        self.body = nn.Sequential(*layers).to(memory_format=torch.channels_last)
+        self.body = nn.Sequential(*layers)
+        self.body.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.value, self.advantage = nn.Linear(sizes[-1], 1), nn.Linear(sizes[-1], actions)
 
     def forward(self, x: Tensor) -> Tensor:

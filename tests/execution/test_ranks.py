@@ -409,7 +409,12 @@ def test_every_optimizer_of_an_agent_is_averaged(agent, optimizers):
         for _ in range(3):
             made.loop.iterate(lambda: False)
         assert made.loop.clock.updates >= 2
-        assert_equal_models(made)
+        assert_equal_models(made, ("weight",))
+        slots = [agent.executor.get_variables("slot") for agent in made.agents()]
+        steps = [path for path in slots[0] if path.endswith("/step")]
+        assert len(steps) == optimizers
+        for path in (path for path in slots[0] if "optimizer" in path):
+            np.testing.assert_array_equal(slots[1][path], slots[0][path], err_msg=path)
         after = made.loop.learner.get_weights()
         assert any((before[path] != after[path]).any() for path in before)
         parts = list(walk(made.loop.learner._root))

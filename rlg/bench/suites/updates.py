@@ -94,16 +94,11 @@ def _rank(rank: int, store: str, kind: str, size: int, parts: dict[str, float]) 
     from rlg.execution.engines.ranks.crew import Crew
     from rlg.execution.engines.ranks.engine import gloo
 
-    crew = Crew(gloo(store, rank, 2, 300.0), _Alone())
+    nobody: Any = None  # commands: both only average
+    crew = Crew(gloo(store, rank, 2, 300.0), nobody)
     crew.collective.mean = clocked(crew.collective.mean, parts, "allreduce")  # type: ignore[method-assign]
     executor, batch = learner("torch", kind, crew), data(kind, size)
     return lambda: executor.execute("update_from", batch)
-
-
-class _Alone:
-    """Nobody commands."""
-
-    def close(self) -> None: ...
 
 
 def data_parallel(kind: str, size: int, parts: dict[str, float]) -> Callable[[int], None]:
