@@ -149,7 +149,7 @@ def test_a_rollout_goes_on_where_the_last_one_ended(backend):
     assert int(waiting) == 0
     assert notes["versions"].tolist() == [3, 3]
     assert notes["actors"].tolist() == [1, 1]
-    assert notes["lengths"].tolist() == [2, 2, 3, 2, 2, 5, 2, 2, 3, 2, 2]
+    assert notes["lengths"].tolist() == [2, 2, 3, 2, 2, 5, 3, 2, 2, 2, 2]
     assert int(test.call("published")) == 4
     assert metrics["importance_weight"] == pytest.approx(1.0)
     assert metrics["approx_kl"] == pytest.approx(0.0, abs=1e-5)
