@@ -48,6 +48,7 @@ def test_every_option_composes_and_is_accepted(choice):
         "env=ant": "agent=sac",
         "network=minatar_cnn": "env=minatar_breakout",
         "executor=ray": "agent=apex",
+        "executor=tf_cluster": "agent=impala",
         "agent=td3": "env=pendulum",
         "agent=ddpg": "env=pendulum",
         "tuned=td3_pendulum": "env=pendulum",
@@ -103,6 +104,12 @@ def test_an_image_environment_brings_its_network_and_memory():
     assert config["network"]["type"] == "nature_cnn"
     assert (config["memory"]["type"], config["memory"]["alpha"]) == ("frame_replay", 0.0)
     assert config["memory"]["buffer_size"] == 100_000
+
+
+def test_an_engine_brings_its_backend_unless_the_command_line_has_another():
+    words = ("agent=impala", "executor=tf_cluster")
+    assert composed(*words)["backend"]["type"] == "tf-graph"
+    assert composed(*words, "backend=tf")["backend"]["type"] == "tf"
 
 
 def test_the_command_line_wins_over_environment_and_experiment():

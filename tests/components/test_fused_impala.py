@@ -98,17 +98,17 @@ def test_a_version_is_minus_one_until_it_is_published(backend):
 
 
 # -- the root -------------------------------------------------------------------------------------
-def fused(backend: str, actions: Any = None, envs: Any = None) -> ComponentTest:
-    actions = actions or IntBox(2)
+def fused(backend: str, env: Any = None, seen: Any = SEEN, look: Any = None) -> ComponentTest:
+    env = env or Numbered((5, 3, 2, 2))
     root = FusedIMPALA(
         {"type": "actor_critic", "network": MLP},
-        actions,
-        observations=SEEN,
+        env.action_space,
+        observations=seen,
         n_steps=4,
         num_envs=4,
         queue=3,
     )
-    root.stepper.attach(envs or Numbered((5, 3, 2, 2)))
+    root.stepper.attach(env, look)
     apis = ["rollout", "learn", "publish", "published", "waiting", "close", "value"]
     spaces = {"carry": root.carry_space, "actors": IntBox(), "number": IntBox(ranks="")}
     spaces |= {"learn.count": 2, "states": SEEN["states"]}
@@ -149,7 +149,7 @@ def test_a_rollout_goes_on_where_the_last_one_ended(backend):
     assert int(waiting) == 0
     assert notes["versions"].tolist() == [3, 3]
     assert notes["actors"].tolist() == [1, 1]
-    assert notes["lengths"].tolist() == [2, 2, 3, 2, 2, 5, 2, 2, 3, 2, 2]
+    assert notes["lengths"].tolist() == [2, 2, 3, 2, 2, 5, 3, 2, 2, 2, 2]
     assert int(test.call("published")) == 4
     assert metrics["importance_weight"] == pytest.approx(1.0)
     assert metrics["approx_kl"] == pytest.approx(0.0, abs=1e-5)
@@ -167,12 +167,12 @@ def test_the_copy_acts_by_the_weights_at_the_start_of_a_rollout():
     np.testing.assert_array_equal(test.read(f"policy/{name}"), test.read(f"actor/{name}"))
 
 
-class Continuous(Numbered):
+class Noting(Numbered):
     """Notes the actions."""
 
-    def __init__(self, lengths: tuple[int, ...]) -> None:
-        super().__init__(lengths)
-        self.action_space = Box((1,), low=-0.5, high=0.5)
+    def __init__(self, actions: Any) -> None:
+        super().__init__((5, 3, 2, 2))
+        self.action_space = actions
         self.given: list[Any] = []
 
     def step(self, actions: Any) -> Any:
@@ -183,8 +183,8 @@ class Continuous(Numbered):
 @FRAMEWORKS
 def test_environments_get_actions_inside_of_their_bounds(backend):
     """The entropy of squashed actions is drawn: the sizes of what waits in a queue are known."""
-    env = Continuous((5, 3, 2, 2))
-    test = fused(backend, env.action_space, env)
+    env = Noting(Box((1,), low=-0.5, high=0.5))
+    test = fused(backend, env)
     carry = {"seen": test.component.stepper.start()}
     for _ in range(2):
         carry = test.call("rollout", carry, np.array([0]))
@@ -192,3 +192,18 @@ def test_environments_get_actions_inside_of_their_bounds(backend):
     assert given.shape == (32, 1)
     assert np.abs(given).max() <= 0.5
     assert np.isfinite(test.call("learn", 2)[0]["loss"])
+
+
+@FRAMEWORKS
+def test_masked_actions_are_never_taken(backend):
+    masks = np.tile([False, True, False], (4, 1))
+    env = Noting(IntBox(3))
+    seen = Dict(states=SEEN["states"], masks=BoolBox(shape=(3,)))
+    test = fused(backend, env, seen, lambda states: {"states": states, "masks": masks})
+    carry = {"seen": test.component.stepper.start()}
+    for _ in range(2):
+        carry = test.call("rollout", carry, np.array([0]))
+    assert set(np.concatenate(env.given).tolist()) == {1}
+    metrics = test.call("learn", 2)[0]
+    assert metrics["entropy"] == pytest.approx(0.0, abs=1e-5)
+    assert np.isfinite(metrics["loss"])

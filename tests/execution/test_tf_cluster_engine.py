@@ -53,6 +53,10 @@ class ClusterSuite(ExecutorSuite, ProcessSuite):
 
 
 class TestCluster(ClusterSuite):
+    @pytest.mark.slow
+    def test_a_run_finishes_and_its_checkpoint_moves_to_other_engines_and_back(self, tmp_path):
+        super().test_a_run_finishes_and_its_checkpoint_moves_to_other_engines_and_back(tmp_path)
+
     @pytest.mark.parametrize(
         "number",
         [

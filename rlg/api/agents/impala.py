@@ -18,7 +18,7 @@ from rlg.graph.limits import FiniteFloat, Fraction, NonNegativeFloat, PositiveFl
 from rlg.graph.spaces import Space, map_leaves
 
 
-class IMPALAAgent(FusedRollouts, ActorCriticAgent):
+class IMPALAAgent(FusedRollouts):
     """Importance weighted actor-learner architecture (Espeholt et al., 2018).
 
     A rollout is `n_steps` steps of all environments of one sampler. An update learns from

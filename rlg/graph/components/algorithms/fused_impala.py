@@ -175,7 +175,7 @@ class FusedIMPALA(IMPALA):
         """Zeros before the others: TensorFlow's fused convolutions don't take empty batches."""
         ops = self.ops
         shape = (1, *ops.shape_of(rows)[1:])
-        return ops.concat([ops.zeros(shape, ops.dtype_of(rows)), rows], 0)  # type: ignore[arg-type]
+        return ops.concat([ops.zeros(shape, ops.dtype_of(rows)), rows], 0)
 
     @graph_fn
     def placed(self, truncations: Tensor, values: Tensor) -> Tensor:
