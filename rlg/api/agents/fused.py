@@ -9,6 +9,7 @@ import numpy as np
 
 from rlg.api.agents.actor_critic import ActorCriticAgent
 from rlg.api.agents.agent import BuildOptions
+from rlg.backends.executor import GraphExecutor
 from rlg.envs import VectorEnv
 from rlg.execution.roles import Role
 from rlg.execution.types import Clock, LearnResult
@@ -31,10 +32,13 @@ class FusedRollouts(ActorCriticAgent):
     num_envs: int
 
     def build(
-        self, options: BuildOptions | None = None, roles: Sequence[Role] = ()
+        self,
+        options: BuildOptions | None = None,
+        roles: Sequence[Role] = (),
+        executor: GraphExecutor | None = None,
     ) -> BuildStatistics:
         self.is_fused = any(role in FUSED for role in roles)
-        return super().build(options, roles)
+        return super().build(options, roles, executor)
 
     def fused_settings(self) -> dict[str, Any]:
         """What the root takes beside IMPALA's own."""

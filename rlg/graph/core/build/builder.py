@@ -98,7 +98,7 @@ class Builder:
         # The names of the API methods that are built; None: all of the roots'.
         self.apis = apis
         self._sites = {
-            id(part): Site(part, _needs(part.create_variables.__func__), _api_arguments(part))
+            id(part): Site(part, _needs(type(part).create_variables), _api_arguments(part))
             for part in self.components
         }
         self._assembler = Assembler(backend.replicas)
