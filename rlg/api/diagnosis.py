@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from rlg.api.agents.agent import Agent, BuildOptions
 from rlg.api.agents.factory import agent_of
 from rlg.backends.watching import watching
-from rlg.errors import RLGError
 from rlg.execution.types import Batch, Clock, Gradients, segment_to_tree
 from rlg.graph.spaces import flatten, path_name
 from rlg.tracking.checkpoints.store import CheckpointStore
@@ -56,8 +55,7 @@ def explain(failed: Failed, what: str) -> str:
         found, batch = _found(failed)
         file = failed.folder / FILE
         np.savez(file, allow_pickle=False, **batch)
-    except (RLGError, ArithmeticError, LookupError, OSError, TypeError, ValueError) as error:
-        # Whatever the search meets, the failure itself must be told.
+    except Exception as error:  # noqa: BLE001 - whatever it is, the failure itself must be told
         text = " ".join(str(error).split())
         return f"{line}. {ADVICE} (Where it comes from was not found: {text})"
     return f"{line}: {found} The batch is in {file}. {ADVICE}"

@@ -294,7 +294,7 @@ class Session:
             "last": None if self.last is None else [self.last.returns, self.last.lengths],
         }
         sections = {**self.loop.get_state(memory=False), "session": session}
-        if bad := not_finite(sections["model"]):
+        if bad := not_finite(sections.get("model", {})):
             raise self._lost(f"{bad[0]} is not finite")
         if self.config["checkpoint"]["memory"]:
             sections["memory"] = self.loop.trainer.records

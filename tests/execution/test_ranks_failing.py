@@ -26,7 +26,8 @@ pytestmark = pytest.mark.timeout(240)
 DDP: dict[str, Any] = {"type": "ddp", "num_ranks": 2, "timeout": 60.0}
 # Rank 0 has environments that work.
 ELSEWHERE = "if 'follower' in sys.argv[0]: "
-NAN = "return self.observation_space.sample() * 0, float('nan'), False, False, {}"
+REWARD = "return self.observation_space.sample() * 0, float('{}'), False, False, {{}}"
+NAN, HUGE = REWARD.format("nan"), REWARD.format("3e38")
 
 
 def settings(broken: dict[str, Any], **executor: Any) -> dict[str, Any]:
@@ -43,14 +44,15 @@ def settings(broken: dict[str, Any], **executor: Any) -> dict[str, Any]:
         ("raise RuntimeError('no screen')", r"rank 1 failed: .*no screen"),
         ("time.sleep(3600)", r"rank 1 did not answer for 2 s. Raise executor.timeout"),
         ("os._exit(7)", r"rank 1 died \(exit code 7\)"),
-        (NAN, r"train/policy_loss is nan at step 96\."),
+        (NAN, r"rank 1 failed: .*the reward of environment 0 is nan at step"),
+        (HUGE, r"train/\w*loss is (inf|nan) at step 96\."),
     ],
-    ids=["error", "hang", "exit", "nan"],
+    ids=["error", "hang", "exit", "nan", "huge"],
 )
 def test_a_rank_that_goes_wrong_ends_the_run_which_can_be_resumed(
     action, expected, tmp_path, monkeypatch
 ):
-    name = f"broken_{len(action)}"
+    name = f"broken_{len(action)}_{len(expected)}"
     broken = plugin(tmp_path, name, ELSEWHERE + action, 40, monkeypatch)
     seconds = 2.0 if "sleep" in action else 60.0
     children = {process.pid for process in psutil.Process().children()}
