@@ -96,6 +96,13 @@ def test_the_same_holds_for_single_environments():
     check(LoopEnv("numbered", lambda: next(made), 2))
 
 
+def test_rewards_of_vector_environments_are_scaled_and_returns_are_not():
+    env = BatchedEnv("numbered", lambda: sync(MODES[1]), reward_scale=0.5)
+    found, ends = transitions(env)
+    assert [step.rewards[1] * 2 for _, step in found] == BESIDE
+    assert ends == ENDS
+
+
 class Deaf(SyncVectorEnv):
     """A vector environment that knows no mask: it resets all."""
 
