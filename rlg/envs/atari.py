@@ -222,12 +222,7 @@ class AtariEnv(VectorEnv):
         try:
             return getattr(self._native, method)(*args, **words)
         except Exception as error:
-            raise EnvironmentFailure(
-                f"{self.name}: {method} of {self.num_envs} environments in episodes "
-                f"{self._episodes.numbers.tolist()} at steps {self._episodes.lengths.tolist()} "
-                "raised "
-                f"{type(error).__name__}: {' '.join(str(error).split())}"
-            ) from error
+            raise self._failure_of_all(method, error) from error
 
     def _check_replay(self, snapshot: Mapping[str, Any], frames: Frames) -> None:
         same = np.array(marks([frames])) == np.array(snapshot["marks"])

@@ -156,11 +156,7 @@ class BatchedEnv(VectorEnv):
         try:
             return getattr(self._native, method)(*args, **words)
         except Exception as error:
-            raise EnvironmentFailure(
-                f"{self.name}: {method} of {self.num_envs} environments in episodes "
-                f"{self._episodes.numbers.tolist()} at steps {self._episodes.lengths.tolist()} "
-                f"raised {type(error).__name__}: {' '.join(str(error).split())}"
-            ) from error
+            raise self._failure_of_all(method, error) from error
 
     def _check_marks(self, snapshot: Mapping[str, Any]) -> None:
         pairs = zip(marks(self._shown), snapshot["marks"], strict=True)

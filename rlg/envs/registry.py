@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -146,12 +146,12 @@ def _loop(env_id: str, num_envs: PositiveInt, seed: int, options: Mapping[str, A
 
     short = next((name for name, known in SHORT_NAMES.items() if known == env_id), env_id)
     _register(env_id, short)
-    _check_known(env_id)
+    spec = _spec(env_id)
     words = dict(options)
     fresh = bool(words.pop("fresh_envs", env_id.startswith(_REMEMBERING)))
     scale = float(words.pop("reward_scale", 1.0))
     how = words.pop("vectorization", None)
-    make = partial(_single, short, env_id, dict(words))
+    make = partial(_single, short, spec, dict(words))
     if how is None or "render_mode" in words:
         return LoopEnv(short, make, num_envs, seed, words, fresh, scale)
     if fresh:
@@ -161,12 +161,17 @@ def _loop(env_id: str, num_envs: PositiveInt, seed: int, options: Mapping[str, A
         )
     from rlg.envs.batched import BatchedEnv
 
-    batch = partial(_vector, short, env_id, num_envs, how, make, dict(words))
+    batch = partial(_vector, short, spec, num_envs, how, make, dict(words))
     return BatchedEnv(short, batch, seed, {**words, "vectorization": how}, scale)
 
 
 def _vector(
-    name: str, env_id: str, num_envs: int, how: str, make: Any, options: Mapping[str, Any]
+    name: str,
+    spec: gymnasium.envs.registration.EnvSpec,
+    num_envs: int,
+    how: str,
+    make: Callable[[], gymnasium.Env[Any, Any]],
+    options: Mapping[str, Any],
 ) -> gymnasium.vector.VectorEnv[Any, Any, Any]:
     """The environment's own vector environment, or one with a process for each environment."""
     import gymnasium
@@ -178,12 +183,12 @@ def _vector(
             context="spawn",
             autoreset_mode=gymnasium.vector.AutoresetMode.DISABLED,
         )
-    if how != "own" or gymnasium.spec(env_id).vector_entry_point is None:
+    if how != "own" or spec.vector_entry_point is None:
         raise SpecError(
             f"environment {name!r} has no vector environment of its own. Write "
             "env.vectorization=async for a process each, or null."
         )
-    return gymnasium.make_vec(env_id, num_envs, vectorization_mode="vector_entry_point", **options)
+    return gymnasium.make_vec(spec, num_envs, vectorization_mode="vector_entry_point", **options)
 
 
 def _checked(
@@ -220,11 +225,12 @@ def _knows_minatar() -> bool:
     return any(env_id.startswith("MinAtar/") for env_id in gymnasium.registry)
 
 
-def _check_known(env_id: str) -> None:
+def _spec(env_id: str) -> gymnasium.envs.registration.EnvSpec:
+    """What gymnasium knows of an id, or what is wrong with it."""
     import gymnasium
 
     if env_id in gymnasium.registry:
-        return
+        return gymnasium.spec(env_id)
     if ":" in env_id:  # gymnasium would import whatever stands before it
         module, _, rest = env_id.partition(":")
         raise SpecError(
@@ -238,14 +244,17 @@ def _check_known(env_id: str) -> None:
     )
 
 
-def _single(name: str, env_id: str, options: Mapping[str, Any]) -> gymnasium.Env[Any, Any]:
+def _single(
+    name: str, spec: gymnasium.envs.registration.EnvSpec, options: Mapping[str, Any]
+) -> gymnasium.Env[Any, Any]:
+    """From its spec: another process may not know the id."""
     import gymnasium
 
+    entry = str(spec.entry_point)
     try:
-        entry = str(gymnasium.spec(env_id).entry_point)
         if entry.startswith("gymnasium.envs.mujoco"):
             _hush_mujoco()
-        return gymnasium.make(env_id, disable_env_checker=True, **options)
+        return gymnasium.make(spec, disable_env_checker=True, **options)
     except RLGError:
         raise
     except (gymnasium.error.DependencyNotInstalled, ImportError) as error:

@@ -121,3 +121,11 @@ class VectorEnv(ABC):
             f"step {episodes.lengths[row] + (doing == 'step')}: {doing} raised "
             f"{type(error).__name__}: {' '.join(str(error).split())}"
         )
+
+    def _failure_of_all(self, doing: str, error: Exception) -> EnvironmentFailure:
+        episodes = self._episodes
+        return EnvironmentFailure(
+            f"{self.name}: {doing} of {self.num_envs} environments in episodes "
+            f"{episodes.numbers.tolist()} at steps {episodes.lengths.tolist()} raised "
+            f"{type(error).__name__}: {' '.join(str(error).split())}"
+        )

@@ -96,6 +96,13 @@ def test_the_same_holds_for_single_environments():
     check(LoopEnv("numbered", lambda: next(made), 2))
 
 
+def test_rewards_of_vector_environments_are_scaled_and_returns_are_not():
+    env = BatchedEnv("numbered", lambda: sync(MODES[1]), reward_scale=0.5)
+    found, ends = transitions(env)
+    assert [step.rewards[1] * 2 for _, step in found] == BESIDE
+    assert ends == ENDS
+
+
 class Deaf(SyncVectorEnv):
     """A vector environment that knows no mask: it resets all."""
 
@@ -112,9 +119,9 @@ def test_a_vector_environment_that_resets_all_at_once_is_found_out():
 
 
 def test_episodes_in_processes_are_those_of_the_loop_and_go_on_from_a_snapshot():
-    options = {"num_envs": 2, "seed": 3, "max_episode_steps": 20}
-    with make_env("pendulum", vectorization="async", **options) as env:
-        with make_env("pendulum", **options) as loop:
+    options = {"num_envs": 2, "seed": 3, "max_episode_steps": 20, "terminal_probability": 0.0}
+    with make_env("random_env", vectorization="async", **options) as env:
+        with make_env("random_env", **options) as loop:
             rng = np.random.default_rng(0)
             actions = [loop.action_space.sample(rng, batch=2) for _ in range(60)]
             assert np.array_equal(env.reset(), loop.reset())
@@ -125,7 +132,7 @@ def test_episodes_in_processes_are_those_of_the_loop_and_go_on_from_a_snapshot()
                     assert np.array_equal(mine, theirs)
                 if len(steps) == 33:
                     snapshot = env.snapshot()
-        assert snapshot["actions"].shape == (13, 2, 1)
+        assert snapshot["actions"].shape == (13, 2)
         assert np.array_equal(env.restore(snapshot), steps[32].observations)
         again = [env.step(chosen) for chosen in actions[33:]]
         for mine, theirs in zip(again, steps[33:], strict=True):
