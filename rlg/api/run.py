@@ -31,6 +31,7 @@ from rlg.api.phases import (
 from rlg.api.session import Session
 from rlg.display.readable import short
 from rlg.errors import CheckpointError, ExecutionError, RLGError, SpecError
+from rlg.execution.engines import check_engine
 from rlg.execution.engines.ranks.collective import DeadRankError
 from rlg.execution.engines.settings import actor_task, is_follower
 from rlg.execution.evaluation import Evaluation
@@ -122,6 +123,7 @@ def _train(
 ) -> Outcome:
     with phase("preparing"):
         checked = validate(config)
+        check_engine(checked["executor"]["type"])
         expectation = Expectation.of(checked) if as_test else None
     _follow_others(checked)
     # Noted, so that a resume with a larger budget doesn't stretch schedules that have run out.

@@ -37,7 +37,7 @@ from rlg.api.config.signatures import (
     mapping,
 )
 from rlg.errors import RLGError, SpecError
-from rlg.execution.engines import check_backend_of, check_engine, choose_loop
+from rlg.execution.engines import check_backend_of, choose_loop
 from rlg.graph.limits import NonNegativeInt, PositiveInt
 from rlg.graph.spaces import Box, Space
 
@@ -56,7 +56,7 @@ KEYS = (*TOP, "agent", *PARTS, "env", "backend", *SECTIONS)
 def validate(config: Mapping[str, Any], *, loads_backend: bool = True) -> dict[str, Any]:
     """The configuration, plain and complete, or an error that says where, what and what to do.
 
-    Without `loads_backend` no framework is imported, devices and engines are taken as they are.
+    Without `loads_backend` no framework is imported, and devices are taken as they are.
     """
     config = mapping(config, "the configuration", "seed, total_timesteps, agent, env...")
     check_keys(config, KEYS, "", "a configuration")
@@ -86,7 +86,6 @@ def validate(config: Mapping[str, Any], *, loads_backend: bool = True) -> dict[s
     _check_batch(agent, parts.get("memory"), made)
     _check_replicas(agent["type"], replica_count(backend), made)
     if loads_backend:
-        check_engine(sections["executor"]["type"])
         check_devices(backend)
     # A run may be resumed from another folder.
     named = {k: str(Path(agent[k]).absolute()) for k in made.files if agent[k] is not None}
