@@ -28,7 +28,7 @@ SINGLE  := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 \
 
 .DEFAULT_GOAL := help
 .PHONY: help install install-horovod demo test check format format-check lint type imports sizes tests test-all \
-	test-horovod bench bench-peers clean
+	test-horovod bench bench-peers figures clean
 
 help: ## Show the verbs
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -88,6 +88,12 @@ test-horovod: install-horovod ## Build Horovod, then run the tests that need it
 
 bench: $(STAMP) ## Measure what rlg costs beside named opponents: BENCH_ARGS="bench=all --full"
 	@$(BIN)/rlg bench $(BENCH_ARGS)
+
+# On a quiet machine. A suite alone: BENCH_ARGS="bench=act"; sooner: BENCH_ARGS="bench=all processes=3".
+figures: BENCH_ARGS := bench=all
+figures: $(STAMP) $(PEERS)/.installed ## Measure everything, and rewrite the README's table and docs/performance.md
+	@$(BIN)/rlg bench --full $(BENCH_ARGS) --output outputs/figures
+	@$(BIN)/python scripts/performance.py outputs/figures/bench.json
 
 bench-peers: $(PEERS)/.installed ## Set up .venv-peers with the libraries that benchmarks compare with
 

@@ -1,6 +1,7 @@
 """Writes what rlg costs into the README (a summary) and docs/performance.md (every row).
 
-    rlg bench bench=all --full -o measured             # on a quiet machine
+    make figures                                       # on a quiet machine, or by hand:
+    rlg bench bench=all --full -o measured
     python scripts/performance.py measured/bench.json
 
 Both pages are made from docs/bench.json. Reports given on the command line are taken into it first:

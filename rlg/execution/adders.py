@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,9 @@ class Adder(Protocol):
     """Turns segments into batches; belongs to one sampler, which saves its state."""
 
     start: int  # of numbers that it gives to rows: adders that replace others start elsewhere
+    # Whether it takes single frames out of stacks: a sampler then keeps stacks in the order of the
+    # environment's memory, in which a frame lies in one piece.
+    takes_frames: ClassVar[bool]
 
     def add(self, segment: Segment) -> Iterable[Batch]:
         """What these steps complete."""
@@ -37,6 +40,7 @@ class Segments:
     """Whole segments as they are, for agents that learn from them once: A2C, PPO."""
 
     start = 0
+    takes_frames: ClassVar[bool] = False
 
     def add(self, segment: Segment) -> Iterable[Batch]:
         yield Batch({"segment": segment}, segment.steps)
@@ -52,6 +56,7 @@ class Steps:
     """Each step is a record of its own."""
 
     start = 0
+    takes_frames: ClassVar[bool] = False
 
     def add(self, segment: Segment) -> Iterable[Batch]:
         """What these steps complete."""
@@ -103,6 +108,8 @@ class Frames(Steps):
         start: number of an environment's first row. Rows that don't follow on those before are a
             new beginning for the memory: adders that replace others start elsewhere.
     """
+
+    takes_frames = True
 
     def __init__(
         self,

@@ -82,8 +82,9 @@ class SteppingSampler:
     def _collect(self, steps: int, clock: Clock, stop: Stop, ahead: int) -> Segment:
         """So many steps, or fewer if stopped, but one at least; `ahead` are sampled already."""
         env, actor, recurrent = self.env, self.actor, self._recurrent
-        recording = _Recording((steps, env.num_envs), self._state, self._columns)
         observations, hidden, begins = self._observations, None, None
+        state = observations if self.adder.takes_frames else self._state
+        recording = _Recording((steps, env.num_envs), state, self._columns)
         for row in range(steps):
             if recurrent is not None:
                 hidden, begins = recurrent.before_step(env.num_envs)
@@ -243,7 +244,14 @@ def _joined(parts: Sequence[Any]) -> Any:
 
 
 def _column(row: Any, shape: tuple[int, int]) -> Any:
-    return map_leaves(lambda x: np.empty((*shape, *x.shape[1:]), x.dtype), row)
+    """An empty column in the order of the row's memory: frames of a stack lie behind each other."""
+
+    def empty(x: NDArray[Any]) -> NDArray[Any]:
+        axes = sorted(range(1, x.ndim), key=lambda axis: -abs(x.strides[axis]))
+        stored = np.empty((*shape, *(x.shape[axis] for axis in axes)), x.dtype)
+        return stored.transpose(0, 1, *(2 + place for place in np.argsort(axes)))
+
+    return map_leaves(empty, row)
 
 
 def _write(column: Any, row: int, values: Any) -> None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
-from rlg.bench import machine, page, pictures, tables
+from rlg.bench import machine, measuring, page, pictures, tables
 from rlg.bench.measuring import Absent, Cost, block_of, interleave
+from rlg.bench.opponents import serve
 from rlg.bench.results import Load, Report, Suite, joined, spread
 from rlg.errors import SpecError
 from tests.bench.reports import QUIET, by_process, report, row
@@ -164,10 +168,14 @@ def test_a_contender_that_dies_is_left_out_and_the_others_go_on():
     assert found == {"ours": [Cost(2.0, 2.0)] * 4}
 
 
-def test_a_block_costs_wall_and_cpu_time_per_unit():
-    cost = block_of(lambda: sum(range(100_000)), calls=10, units=100)()
-    assert 0 < cost.cpu < 1e-3
-    assert cost.wall > 0
+def test_a_block_costs_wall_and_cpu_time_per_unit(monkeypatch):
+    walls, used = iter([10.0, 16.0]), iter([1.0, 4.0])
+    clock = SimpleNamespace(perf_counter=lambda: next(walls), process_time=lambda: next(used))
+    monkeypatch.setattr(measuring, "time", clock)
+    calls = []
+    cost = block_of(lambda: calls.append(1), calls=10, units=100)()
+    assert len(calls) == 10
+    assert cost == Cost(6 / 1000, 3 / 1000)
 
 
 def test_a_row_shows_both_sides_the_ratio_and_its_quartiles():
@@ -252,3 +260,54 @@ def test_the_machine_is_described_and_watched():
     (load,) = loads
     assert load.seconds > 0
     assert load.cpu_seconds > 0
+
+
+BURN = """
+import sys, time
+while time.process_time() < 0.3:
+    pass
+print("done", flush=True)
+sys.stdin.readline()
+"""
+
+
+@pytest.mark.parametrize("used", [machine.own_cpu, serve.cpu_seconds], ids=["ours", "theirs"])
+def test_cpu_time_counts_the_processes_below(used):
+    before, pipe = used(), subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", BURN], stdin=pipe, stdout=pipe) as child:
+        assert child.stdout.readline() == b"done\n"
+        assert used() - before >= 0.25
+
+
+def test_the_load_of_others_is_what_is_not_ours(monkeypatch):
+    # CPU seconds of the machine and of ours: at first, after the pause, at the start, at the end.
+    used = iter([(0.0, 0.0), (0.05, 0.0), (1.0, 0.5), (11.0, 8.5)])
+    clock = iter([100.0, 110.0])
+    monkeypatch.setattr(machine, "_used", lambda: next(used))
+    fake = SimpleNamespace(perf_counter=lambda: next(clock), sleep=lambda _: None)
+    monkeypatch.setattr(machine, "time", fake)
+    with machine.watched() as loads:
+        pass
+    (load,) = loads
+    assert load.others_before == pytest.approx(0.5)
+    assert load.others_during == pytest.approx(0.2)
+    assert (load.seconds, load.cpu_seconds) == (10.0, 8.0)
+
+
+def test_the_tail_of_single_calls_is_their_99th_percentile(monkeypatch):
+    class Clock:
+        now = 0.0
+
+        def perf_counter(self):
+            return self.now
+
+        def process_time(self):
+            return 2 * self.now
+
+    clock, calls = Clock(), iter(range(1_000))
+    monkeypatch.setattr(measuring, "time", clock)
+
+    def call():
+        clock.now += 10.0 if next(calls) >= 297 else 1.0
+
+    assert measuring.single_calls(call, 300)() == Cost(10.0, 2 * (297 + 30) / 300)

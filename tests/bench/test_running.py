@@ -133,3 +133,16 @@ def test_a_suite_that_raises_is_a_row_that_says_why(monkeypatch):
     monkeypatch.setattr(running, "load_suite", lambda name: fails)
     (found,) = running.measure("act", Settings()).rows
     assert found.missing == "failed: RuntimeError: no emulator"
+
+
+def test_the_load_average_is_asked_of_the_first_suite_only(dying, monkeypatch):
+    asked = []
+
+    def noted(load, cores, *, is_first):
+        asked.append(is_first)
+        return ["busy"] if is_first else []
+
+    monkeypatch.setattr(running.machine, "load_warnings", noted)
+    found = running.run_suites(["build", "act"], Settings(processes=1))
+    assert asked == [True, False]
+    assert [suite.warnings for suite in found.suites] == [("busy",), ()]

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from rlg.bench.measuring import block_of
 from rlg.bench.results import Row
 from rlg.bench.running import Settings
 from rlg.bench.suites import apex, impala, pong, train, worker
@@ -21,8 +22,16 @@ def test_a_workers_task_and_its_ceiling_run():
 
 def test_a_worker_has_rows_for_the_ceiling_and_for_rllib(monkeypatch, tmp_path):
     monkeypatch.setenv("RLG_PEERS", str(tmp_path))
-    monkeypatch.setattr(worker, "TASKS", ((1, 4),))
+    monkeypatch.setattr(worker, "TASKS", ((2, 4),))
+    units = []
+
+    def noted(function, **options):
+        units.append(options["units"])
+        return block_of(function, **options)
+
+    monkeypatch.setattr(worker, "block_of", noted)
     ceiling, rllib = worker.measure(Settings(pairs=1))
+    assert units == [8, 8]  # steps of all environments
     assert ceiling.is_ceiling
     assert (len(ceiling.costs), len(ceiling.others)) == (1, 1)
     assert ceiling.settings == {"threads": 1, "frame_skip": 4}

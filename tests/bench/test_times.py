@@ -110,12 +110,14 @@ def test_a_profile_of_a_run_has_stages_and_components(backend, tmp_path):
     words = {"total_timesteps": 300, "agent": agent}
     # TensorFlow's threads can't be changed in a process that has used it.
     overrides = ("agent=dqn", "env=cartpole", f"backend={backend}", "backend.threads=null")
+    overrides += ("env.num_envs=1",)
     library.train(*overrides, folder=folder, **words)
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
     found = profile_run(folder, 0.6)
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
     assert set(found.times.parts) == {"environment", "act", "memory", "learning"}
     assert found.updates > 0
+    assert found.times.parts["environment"].calls == found.steps  # none of those that warmed up
     assert sum(part.seconds for part in found.times.ordered()) == pytest.approx(found.times.seconds)
     learning, act = found.times.parts["learning"], found.times.parts["act"]
     assert {"policy", "target_policy", "loss", "optimizer", "memory"} <= set(learning.parts)

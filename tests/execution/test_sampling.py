@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rlg.execution.adders import Segments, Sequences, Steps, Windows
+from rlg.execution.adders import Frames, Segments, Sequences, Steps, Windows
 from rlg.execution.engines.local import LocalPool
 from rlg.execution.engines.threads import ThreadPool
-from rlg.execution.sampling import SteppingSampler
+from rlg.execution.sampling import SteppingSampler, _column
 from rlg.execution.types import Action, Clock, Weights, joined
 from rlg.graph.spaces import Dict, FloatBox
 from tests.execution.parts import Noting, Numbered, numbers
@@ -224,3 +224,14 @@ def test_states_hold_the_rewards_of_the_step_before_where_they_have_a_place_for_
     np.testing.assert_array_equal(first.final_hidden["rewards"], [1.0])
     np.testing.assert_array_equal(first.last_hidden["rewards"], [100.0, 1002.0])
     np.testing.assert_array_equal(second.first_hidden["rewards"], [100.0, 1002.0])
+
+
+def test_stacks_are_kept_in_the_order_in_which_their_frames_lie_in_one_piece():
+    stacks = np.arange(2 * 4 * 3 * 5, dtype=np.uint8).reshape(2, 4, 3, 5).transpose(0, 2, 3, 1)
+    column = _column(stacks, (7, 2))
+    assert (column.shape, column.dtype) == ((7, 2, 3, 5, 4), np.uint8)
+    assert column[0, 0, ..., -1].flags.c_contiguous
+    column[3] = stacks
+    np.testing.assert_array_equal(column[3], stacks)
+    assert _column(np.zeros((1, 3, 5, 4)), (7, 2)).flags.c_contiguous
+    assert [Steps.takes_frames, Segments.takes_frames, Frames.takes_frames] == [False, False, True]

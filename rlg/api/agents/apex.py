@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,6 +20,8 @@ from rlg.graph.components.explorations.apex import apex_epsilons
 from rlg.graph.components.memories.prioritized import Prioritized
 from rlg.graph.limits import Fraction, NonNegativeFloat, PositiveInt
 from rlg.graph.spaces import Box, FloatBox, IntBox, Space, flatten
+
+_floors = cache(apex_epsilons)  # the same in every step of a run
 
 
 class ApexAgent(DQNAgent):
@@ -105,13 +108,13 @@ class ApexAgent(DQNAgent):
     def epsilons_at(self, clock: Clock, num_envs: int) -> Any:
         """The share of random actions in each environment of this worker, float32 [num_envs]."""
         index, count = self.place
-        floors = apex_epsilons(count * num_envs, self.actor_epsilon, self.actor_epsilon_alpha)
+        floors = _floors(count * num_envs, self.actor_epsilon, self.actor_epsilon_alpha)
         mine = floors[index * num_envs : (index + 1) * num_envs]
         return np.maximum(mine, np.float32(self.epsilon_at(clock)))
 
     def rollout_metrics(self, clock: Clock) -> dict[str, float]:
         rate = self.epsilon_at(clock)
-        floors = apex_epsilons(self.num_envs, self.actor_epsilon, self.actor_epsilon_alpha)
+        floors = _floors(self.num_envs, self.actor_epsilon, self.actor_epsilon_alpha)
         epsilons = np.maximum(floors, np.float32(rate))
         return {
             "exploration_rate": float(epsilons.mean()),

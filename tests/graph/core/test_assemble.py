@@ -2,10 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from rlg.errors import AssemblyError
+from rlg.errors import AssemblyError, UnknownAPIError
 from rlg.graph import Component, Static, Tensor, api, graph_fn
 from rlg.graph.core.assembly.records import Call, Cond, Item, Scan
-from tests.graph.core.parts import AddOne, Plus, trace
+from rlg.testing import ComponentTest
+from tests.graph.core.parts import ROWS, AddOne, Plus, trace
 
 
 class Net(Component):
@@ -297,6 +298,23 @@ def test_a_wrong_number_of_arguments_shows_the_signature(function, what):
 def test_an_unknown_api_names_the_close_one():
     assert message(AddOne(), lambda self, x: self.child.cal(x)) == (
         "caller/child: AddOne has no API method or attribute 'cal'. Did you mean 'call'? API: call."
+    )
+
+
+def test_an_unknown_api_of_a_graph_function_is_named_too():
+    class Misspelt(Component):
+        @api
+        @graph_fn
+        def call(self, x: Tensor) -> Tensor:
+            return self.opps.abs(x)
+
+    with pytest.raises(UnknownAPIError, match="misspelt: Misspelt has no API method or attribute"):
+        ComponentTest(Misspelt(), {"x": ROWS})
+
+
+def test_an_attribute_that_is_missing_elsewhere_is_not_an_unknown_api():
+    assert message(AddOne(), lambda self, x: (1).real.missing).startswith(
+        "caller.call: AttributeError while its calls were traced: 'int' object has no attribute"
     )
 
 

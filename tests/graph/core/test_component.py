@@ -157,6 +157,30 @@ def test_a_copy_copies_the_whole_tree():
     )
 
 
+def test_a_copy_runs_dry_with_its_original_unless_it_was_changed():
+    runs = []
+
+    class Repeat(Component):
+        def __init__(self) -> None:
+            self.times = 1
+
+        @api
+        @graph_fn
+        def call(self, inputs: Tensor) -> Tensor:
+            runs.append(self.times)
+            return self.ops.concat([inputs] * self.times, 1)
+
+    same = Agent(Repeat())
+    ComponentTest(same, {"inputs": VECTOR}).plan("act")
+    assert runs == [1, 1]  # at two batch sizes, for both of them
+    changed = Agent(Repeat())
+    changed.target.times = 2
+    test = ComponentTest(changed, {"inputs": VECTOR})
+    assert set(runs[2:]) == {1, 2}
+    policy, target = test.executor.output_space("act")
+    assert target.shape == (2 * policy.shape[0],)
+
+
 def test_a_copy_of_a_copy_starts_from_the_same_values():
     class Twins(Component):
         def __init__(self) -> None:

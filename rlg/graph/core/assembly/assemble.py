@@ -27,7 +27,7 @@ from rlg.graph.core.assembly.records import (
 )
 from rlg.graph.core.component.component import Component
 from rlg.graph.core.component.methods import TENSOR, Method
-from rlg.graph.core.component.mode import Dispatched
+from rlg.graph.core.component.mode import Dispatched, unknown_api
 
 
 class Assembler:
@@ -204,7 +204,7 @@ class Assembler:
         except (RLGError, RecursionError):
             raise
         except Exception as error:
-            raise AssemblyError(
+            raise unknown_api(error) or AssemblyError(
                 f"{component.path_or_name}.{method.name}: {type(error).__name__} while its calls "
                 "were traced: "
                 f"{error}. An API method only connects calls of API methods and of its own "

@@ -23,7 +23,7 @@ from rlg.errors import AssemblyError, BuildError, RLGError
 from rlg.graph.core.build.dry import Recording, dry_class
 from rlg.graph.core.component.component import Component
 from rlg.graph.core.component.methods import SIZE, TENSOR, Method
-from rlg.graph.core.component.mode import Switch
+from rlg.graph.core.component.mode import Switch, unknown_api
 from rlg.graph.spaces import Box, Dict, Space, Tuple, flatten
 
 BATCH, TIME = (2, 5), (3, 7)
@@ -208,12 +208,11 @@ class Prober:
         try:
             with np.errstate(all="ignore"):  # Zeros have no logarithm, and need none.
                 return types.MethodType(method.function, component)(**values)
-        except RLGError as error:
+        except Exception as error:
             if isinstance(error, AssemblyError):
                 raise
-            raise self._failure(component, method, arguments, error) from error
-        except Exception as error:
-            raise self._failure(component, method, arguments, error) from error
+            failure = self._failure(component, method, arguments, error)
+            raise unknown_api(error) or failure from error
         finally:
             component.ops = real
             self._switch.active = mode

@@ -10,6 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from rlg.errors import UnknownAPIError
+from rlg.spelling import suggestion
+
 if TYPE_CHECKING:
     from rlg.graph.core.component.component import Component
     from rlg.graph.core.component.methods import Method
@@ -81,3 +84,17 @@ def installed(mode: Mode | Switch, components: Sequence[Component]) -> Iterator[
             if mode_before is None:
                 for name in component.methods():
                     component.__dict__.pop(name, None)
+
+
+def unknown_api(error: Exception) -> UnknownAPIError | None:
+    """Names what a component has, if the error is that it lacks an attribute."""
+    component: Any = getattr(error, "obj", None)
+    name = getattr(error, "name", None) or "_"
+    if not hasattr(component, "api_methods") or name.startswith("_"):
+        return None
+    known = sorted(component.api_methods())
+    return UnknownAPIError(
+        f"{component.path_or_name}: {type(component).__name__} has no API method or attribute "
+        f"{name!r}.{suggestion(name, known)} "
+        f"API: {', '.join(known) or 'none'}."
+    )
