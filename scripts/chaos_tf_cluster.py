@@ -15,6 +15,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -35,12 +37,24 @@ OVERRIDES = (
     "checkpoint.interval=2000",
     "total_timesteps=100000000",
 )
+STARTING = 240.0  # seconds until the first metrics
 GONE = 20.0  # seconds until nobody may be left
 
 
-def started(run: Path) -> subprocess.Popen[bytes]:
+@contextmanager
+def started(run: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A run that has begun to learn; nothing is left of it in the end."""
     command = [sys.executable, "-m", "rlg", "train", *OVERRIDES, f"hydra.run.dir={run}"]
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as child:
+        try:
+            deadline = time.monotonic() + STARTING
+            while not latest(run / "metrics.jsonl"):
+                if child.poll() is not None or time.monotonic() > deadline:
+                    raise SystemExit("FAILED: the run did not start")
+                time.sleep(0.2)
+            yield child
+        finally:
+            child.kill()
 
 
 def left(processes: list[psutil.Process]) -> int:
@@ -56,8 +70,7 @@ def resumes(run: Path) -> int:
     return step
 
 
-def lose_actors(run: Path, kills: int, rng: random.Random) -> None:
-    child = started(run)
+def lose_actors(run: Path, child: subprocess.Popen[bytes], kills: int, rng: random.Random) -> None:
     process = psutil.Process(child.pid)
     metrics = run / "metrics.jsonl"
     updates = wait_for_updates(metrics, 20, child)
@@ -84,8 +97,7 @@ def lose_actors(run: Path, kills: int, rng: random.Random) -> None:
         raise SystemExit("FAILED")
 
 
-def lose_learner(run: Path, rng: random.Random) -> str:
-    child = started(run)
+def lose_learner(run: Path, child: subprocess.Popen[bytes], rng: random.Random) -> str:
     process = psutil.Process(child.pid)
     wait_for_updates(run / "metrics.jsonl", 50, child)
     time.sleep(rng.uniform(0.0, 2.0))
@@ -109,9 +121,13 @@ def main() -> None:
     rng = random.Random(options.seed)
     with TemporaryDirectory() as folder:
         if options.kills:
-            lose_actors(Path(folder) / "actors", options.kills, rng)
+            run = Path(folder) / "actors"
+            with started(run) as child:
+                lose_actors(run, child, options.kills, rng)
         for number in range(options.learners):
-            said = lose_learner(Path(folder) / str(number), rng)
+            run = Path(folder) / str(number)
+            with started(run) as child:
+                said = lose_learner(run, child, rng)
             print(f"{number + 1}/{options.learners} {said}", flush=True)
 
 
