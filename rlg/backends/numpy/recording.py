@@ -65,6 +65,7 @@ class Statement:
     arguments: tuple[Any, ...]
     words: Mapping[str, Any]
     where: str
+    is_list: bool = False  # the function returns a list, also of one
 
 
 @dataclass(eq=False, slots=True)
@@ -88,7 +89,9 @@ class Trace:
         first = sum(len(statement.targets) for statement in self.statements)
         results = [Traced(self, f"t{first + i}", pair) for i, pair in enumerate(pairs)]
         targets = tuple(result.name for result in results)
-        self.statements.append(Statement(targets, name, tuple(args), dict(words), self.where))
+        self.statements.append(
+            Statement(targets, name, tuple(args), dict(words), self.where, several)
+        )
         return results if several else results[0]
 
     def input(self, name: str, box: Box) -> Traced:

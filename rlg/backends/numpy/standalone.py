@@ -25,7 +25,6 @@ from rlg.graph.spaces import Box
 
 Function = Callable[[Any, Mapping[str, Any]], dict[str, Any]]
 UNARY = ("-", "~")
-LARGEST_LITERAL = 1  # numbers of an array that is written into the source
 
 MODULE = '''\
 """{title}
@@ -163,7 +162,7 @@ class _Writer:
             words = [f"{key}={self.text(value)}" for key, value in statement.words.items()]
             arguments = [*map(self.text, given), *words]
             value = f"{self.sources.operation(name)}({', '.join(arguments)})"
-        targets = ", ".join(statement.targets) + ("," if len(statement.targets) == 0 else "")
+        targets = ", ".join(statement.targets) + ("," if statement.is_list else "")
         return f"{f'    {targets} = {value}':<60}  # {statement.where}"
 
     def text(self, value: Any) -> str:
@@ -193,7 +192,7 @@ class _Writer:
 
     def _index(self, index: Any) -> str:
         parts = index if isinstance(index, tuple) else (index,)
-        return ", ".join(map(self._part, parts)) + ("," if len(parts) == 0 else "")
+        return ", ".join(map(self._part, parts))
 
     def _part(self, part: Any) -> str:
         if part is Ellipsis:
