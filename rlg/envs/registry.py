@@ -145,7 +145,7 @@ def _loop(env_id: str, num_envs: PositiveInt, seed: int, options: Mapping[str, A
     from rlg.envs.loop import LoopEnv
 
     short = next((name for name, known in SHORT_NAMES.items() if known == env_id), env_id)
-    _register(env_id, short)
+    register_known(env_id, short)
     spec = _spec(env_id)
     words = dict(options)
     fresh = bool(words.pop("fresh_envs", env_id.startswith(_REMEMBERING)))
@@ -207,7 +207,7 @@ def _checked(
     return made
 
 
-def _register(env_id: str, name: str) -> None:
+def register_known(env_id: str, name: str) -> None:
     """Makes ids known that gymnasium doesn't bring itself."""
     if env_id in BUILTIN:
         register_builtin()

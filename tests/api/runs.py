@@ -10,8 +10,25 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from rlg.tracking.checkpoints.store import CheckpointStore
 from rlg.tracking.metrics import read_metrics
+
+
+def cartpole_demonstrations(path: Path) -> str:
+    """A file of two episodes of CartPole, for DQfD."""
+    states = np.linspace(-0.04, 0.04, 80, dtype=np.float32).reshape(20, 4)
+    ends = np.arange(20) % 10 == 9
+    np.savez(
+        path,
+        states=states,
+        actions=np.arange(20) % 2,
+        rewards=np.ones(20, np.float32),
+        terminals=ends,
+        next_states=np.roll(states, -1, 0),
+    )
+    return str(path)
 
 
 def config(backend: str = "torch", env: str = "cartpole", **changes: Any) -> dict[str, Any]:

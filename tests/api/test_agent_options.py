@@ -11,6 +11,7 @@ from rlg.api.config.validate import validate
 from rlg.api.run import train
 from rlg.errors import RLGError
 from tests.api import masked
+from tests.api.runs import cartpole_demonstrations
 
 AGENTS = groups()["agent"]
 FLOATS = ("td3", "ddpg")  # agents for continuous actions alone
@@ -54,7 +55,11 @@ def refusal(agent, *words):
 
 @pytest.mark.parametrize("agent", AGENTS)
 def test_an_agent_learns_from_three_environments(agent, tmp_path):
-    outcome = train(composed(agent), tmp_path)
+    words = []
+    if agent == "dqfd":
+        file = cartpole_demonstrations(tmp_path / "d.npz")
+        words = [f"agent.demonstrations={file}", "agent.pretrain_updates=2"]
+    outcome = train(composed(agent, *words), tmp_path / "run")
     assert outcome.steps == 60
     assert outcome.updates > 0 or agent == "random"
 
@@ -68,6 +73,7 @@ def test_an_agent_learns_with_a_recurrent_network(agent, tmp_path):
 WITHOUT_MEMORY = {
     "apex": "windows of steps and no sequences, so it has no recurrent networks. Use agent=r2d2",
     "ddpg": "it replays single steps, so it has no recurrent networks. Use another network",
+    "dqfd": "it learns plain Q-values from single steps. Use a network without memory",
     "qr_dqn": "networks that remember learn plain Q-values. Set distributional to null",
     "rainbow": "networks that remember learn plain Q-values. Set distributional to null",
     "random": "agent random has no network",

@@ -21,7 +21,8 @@ VECTOR, IMAGE = Box((4,)), Box((36, 36, 2), "uint8", 0, 255)
 SMALL = {"units": 4, "features_dim": 4, "buffer_size": 64, "filters": 2}
 PARTS = {"network": "mlp", "memory": "replay", "optimizer": "adam"}
 OPTIONS = [(group, option) for group in PARTS for option in groups()[group]]
-IMAGES = ("nature_cnn", "impala_small", "impala_large", "frame_replay", "prioritized_frames")
+IMAGES = ("nature_cnn", "minatar_cnn", "impala_small", "impala_large", "frame_replay")
+IMAGES += ("prioritized_frames",)
 # TensorFlow takes seconds to trace each: what is particular to a backend is among these.
 QUICK_ON_TF = ("mlp", "prioritized", "frame_replay", "lstm")
 

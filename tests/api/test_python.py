@@ -12,6 +12,7 @@ import pytest
 import rlg
 from rlg.api.agents.factory import AGENTS
 from rlg.errors import CheckpointError, SpecError
+from tests.api.runs import cartpole_demonstrations
 from tests.cli.conftest import TINY
 
 HEAVY = ("numpy", "torch", "tensorflow", "hydra", "omegaconf", "gymnasium", "ray", "yaml", "typer")
@@ -84,11 +85,14 @@ def test_a_run_is_trained_loaded_evaluated_and_resumed():
 
 
 @pytest.mark.parametrize("agent", sorted(AGENTS))
-def test_every_agents_run_is_evaluated_and_acts_without_its_memory(agent):
+def test_every_agents_run_is_evaluated_and_acts_without_its_memory(agent, tmp_path):
     # Of a step on Pendulum the reward is between -16.3 and 0.
     task = ("pendulum", -3_255, 0) if agent in ("ddpg", "td3") else ("cartpole", 1, 500)
     env, least, most = task
-    words = (f"agent={agent}", f"env={env}", "executor=local", "total_timesteps=300")
+    words = [f"agent={agent}", f"env={env}", "executor=local", "total_timesteps=300"]
+    if agent == "dqfd":
+        file = cartpole_demonstrations(tmp_path / "d.npz")
+        words += [f"agent.demonstrations={file}", "agent.pretrain_updates=2"]
     folder = rlg.train(*words, evaluation={"interval": 0}).folder
     played = rlg.evaluate(folder, episodes=2)
     assert len(played.returns) == 2

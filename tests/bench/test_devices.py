@@ -49,7 +49,7 @@ class Contender:
 
 def test_every_pair_has_a_row_and_shares_follow(monkeypatch):
     monkeypatch.setattr(devices, "Opponent", Contender)
-    rows = list(devices.measure(Settings(pairs=2)))
+    rows = list(devices.measure(Settings(pairs=2, processes=1)))
     assert [(row.ours, row.opponent) for row in rows[:8]] == list(devices.PAIRS)
     assert all(row.case == "Nature CNN: update" for row in rows[:8])
     assert rows[7].missing == "it died"

@@ -15,8 +15,8 @@ from rlg.api.config.signatures import (
     checked,
 )
 from rlg.envs import env_names, make_env
-from rlg.envs.registry import SHORT_NAMES
-from rlg.errors import SpecError
+from rlg.envs.registry import SHORT_NAMES, register_known
+from rlg.errors import RLGError, SpecError
 from rlg.graph.limits import PositiveFloat, PositiveInt
 from rlg.graph.spaces import Space
 
@@ -69,16 +69,15 @@ def env_arguments(name: str) -> tuple[Arguments | None, bool]:
 def _of_gymnasium(name: str) -> Arguments | None:
     import gymnasium
 
-    from rlg.envs.builtin import register_builtin
-
-    register_builtin()
+    env_id = SHORT_NAMES.get(name, name)
     try:
-        spec = gymnasium.spec(SHORT_NAMES.get(name, name))
+        register_known(env_id, name)
+        spec = gymnasium.spec(env_id)
         entry = spec.entry_point
         cls = (
             gymnasium.envs.registration.load_env_creator(entry) if isinstance(entry, str) else entry
         )
-    except (gymnasium.error.Error, ImportError, AttributeError, ValueError):
+    except (gymnasium.error.Error, RLGError, ImportError, AttributeError, ValueError):
         return None  # making it says what is wrong
     if not isinstance(cls, type):
         return None
