@@ -72,7 +72,7 @@ TASKS = {
     "ppo_lunar_lander": Task("agent=ppo env=lunar_lander", 200, "242 at 1M", seeds=(0, 1)),
     # A tenth of the published budgets, or less.
     "ppo_minatar_breakout": Task(
-        "agent=ppo env=minatar_breakout total_timesteps=1_000_000", 5, "", seeds=(0, 1)
+        "agent=ppo env=minatar_breakout total_timesteps=1_000_000", 8, "", seeds=(0, 1)
     ),
     "ppo_minatar_asterix": Task(
         "agent=ppo env=minatar_asterix total_timesteps=1_000_000", 3, "", seeds=(0, 1)
