@@ -135,10 +135,11 @@ class Leaking(gymnasium.Env):
 
 gymnasium.register("Leaking-v0", Leaking)
 """
+# The environment that is made first is the one that shows the spaces: 2 is number 1 of the run.
 PLACES = {
-    "observation": "the observation speed of environment 2 is inf at step 160.",
-    "reward": "the reward of environment 2 is inf at step 156.",
-    "end": "the last observation speed of environment 2 is inf at step 236.",
+    "observation": "the observation speed of environment 1 is inf at step 160.",
+    "reward": "the reward of environment 1 is inf at step 156.",
+    "end": "the last observation speed of environment 1 is inf at step 236.",
 }
 
 
@@ -169,11 +170,16 @@ def test_large_numbers_are_numbers():
         rewards=np.full((2, 1), -3e38, np.float32),
         terminals=nothing,
         truncations=nothing,
-        last_states=np.full((1, 3), np.nan, np.float32),  # the next segment's business
+        last_states=np.full((1, 3), -3e38, np.float32),
         ends=(np.zeros(0, np.int64), np.zeros(0, np.int64)),
         final_states=np.zeros((0, 3), np.float32),
     )
     check_segment(segment, "env", 0)
+    segment.last_states[0, 2] = np.nan  # behind step 12, which is learnt from already
+    with pytest.raises(
+        EnvironmentFailure, match="the observation of environment 0 is nan at step 12"
+    ):
+        check_segment(segment, "env", 10)
 
 
 def test_weights_that_are_not_finite_are_never_saved(tmp_path, monkeypatch):
