@@ -13,6 +13,8 @@ from rlg.errors import EnvironmentFailure
 from rlg.execution.types import Segment
 from rlg.graph.spaces import flatten, path_name
 
+LAST, NEXT = "last observation", "next observation"
+
 
 def check_segment(segment: Segment, env: str, first_step: int) -> None:
     """Raises EnvironmentFailure for an observation or reward that is NaN or infinite.
@@ -30,11 +32,11 @@ def check_segment(segment: Segment, env: str, first_step: int) -> None:
 
 
 def _columns(segment: Segment) -> Iterator[tuple[str, NDArray[Any]]]:
-    """Floats, each [T, N, ...]; the last observations of episodes that ended: [E, ...]."""
+    """Floats, each [T, N, ...]; [N, ...] after the last step; [E, ...] where episodes ended."""
     yield "reward", segment.rewards
-    trees = {"observation": segment.states}
+    trees = {"observation": segment.states, NEXT: segment.last_states}
     if len(segment.ends[0]):
-        trees["last observation"] = segment.final_states
+        trees[LAST] = segment.final_states
     for what, tree in trees.items():
         for path, leaf in flatten(tree).items():
             if leaf.dtype.kind == "f":
@@ -44,8 +46,10 @@ def _columns(segment: Segment) -> Iterator[tuple[str, NDArray[Any]]]:
 def _failure(
     segment: Segment, env: str, first_step: int, what: str, column: Any, place: tuple[int, ...]
 ) -> EnvironmentFailure:
-    if what.startswith("last observation"):
+    if what.startswith(LAST):
         row, index = (int(part[place[0]]) for part in segment.ends)
+    elif what.startswith(NEXT):
+        row, index = len(segment.rewards), place[0]
     else:
         row, index = place[:2]
     step = first_step + row * segment.rewards.shape[1]
