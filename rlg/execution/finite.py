@@ -13,7 +13,7 @@ from rlg.errors import EnvironmentFailure
 from rlg.execution.types import Segment
 from rlg.graph.spaces import flatten, path_name
 
-LAST, BEHIND = "last observation", "next observation"
+LAST, NEXT = "last observation", "next observation"
 
 
 def check_segment(segment: Segment, env: str, first_step: int) -> None:
@@ -32,19 +32,15 @@ def check_segment(segment: Segment, env: str, first_step: int) -> None:
 
 
 def _columns(segment: Segment) -> Iterator[tuple[str, NDArray[Any]]]:
-    """Floats, each [T, N, ...]; the last observations of episodes that ended: [E, ...].
-
-    Those behind the last step are row 0 of a column of their own: they are learnt from already.
-    """
+    """Floats, each [T, N, ...]; [N, ...] after the last step; [E, ...] where episodes ended."""
     yield "reward", segment.rewards
-    trees = {"observation": segment.states, BEHIND: segment.last_states}
+    trees = {"observation": segment.states, NEXT: segment.last_states}
     if len(segment.ends[0]):
         trees[LAST] = segment.final_states
     for what, tree in trees.items():
         for path, leaf in flatten(tree).items():
             if leaf.dtype.kind == "f":
-                found = leaf[None] if what == BEHIND else leaf
-                yield f"{what} {path_name(path)}".rstrip(), found
+                yield f"{what} {path_name(path)}".rstrip(), leaf
 
 
 def _failure(
@@ -52,10 +48,10 @@ def _failure(
 ) -> EnvironmentFailure:
     if what.startswith(LAST):
         row, index = (int(part[place[0]]) for part in segment.ends)
+    elif what.startswith(NEXT):
+        row, index = len(segment.rewards), place[0]
     else:
         row, index = place[:2]
-    if what.startswith(BEHIND):
-        what, row = what.replace(BEHIND, "observation", 1), len(segment.rewards)
     step = first_step + row * segment.rewards.shape[1]
     return EnvironmentFailure(
         f"{env}: the {what} of environment {index} is {column[place]} at step {step:,}. "

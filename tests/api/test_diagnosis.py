@@ -111,7 +111,7 @@ class Leaking(gymnasium.Env):
     action_space = spaces.Discrete(2)
     made = 0
 
-    def __init__(self):
+    def __init__(self):  # The first one is asked for its spaces alone.
         self.index, Leaking.made = Leaking.made, Leaking.made + 1
 
     def reset(self, *, seed=None, options=None):
@@ -128,6 +128,8 @@ class Leaking(gymnasium.Env):
         speed = np.zeros(3, np.float32)
         if self.index == 2 and self.steps == 40 and "observation" in WHERE:
             speed[1] = WHAT
+        if self.index == 2 and self.steps == 37 and "middle" in WHERE:
+            speed[1] = WHAT
         if self.index == 2 and self.steps == 60 and "end" in WHERE:
             speed[1] = WHAT
         return {"pixels": np.zeros(2, np.uint8), "speed": speed}
@@ -135,9 +137,9 @@ class Leaking(gymnasium.Env):
 
 gymnasium.register("Leaking-v0", Leaking)
 """
-# The environment that is made first is the one that shows the spaces: 2 is number 1 of the run.
 PLACES = {
-    "observation": "the observation speed of environment 1 is inf at step 160.",
+    "observation": "the next observation speed of environment 1 is inf at step 160.",
+    "middle": "the observation speed of environment 1 is inf at step 148.",
     "reward": "the reward of environment 1 is inf at step 156.",
     "end": "the last observation speed of environment 1 is inf at step 236.",
 }
@@ -170,16 +172,11 @@ def test_large_numbers_are_numbers():
         rewards=np.full((2, 1), -3e38, np.float32),
         terminals=nothing,
         truncations=nothing,
-        last_states=np.full((1, 3), -3e38, np.float32),
+        last_states=np.full((1, 3), 3e38, np.float32),
         ends=(np.zeros(0, np.int64), np.zeros(0, np.int64)),
         final_states=np.zeros((0, 3), np.float32),
     )
     check_segment(segment, "env", 0)
-    segment.last_states[0, 2] = np.nan  # behind step 12, which is learnt from already
-    with pytest.raises(
-        EnvironmentFailure, match="the observation of environment 0 is nan at step 12"
-    ):
-        check_segment(segment, "env", 10)
 
 
 def test_weights_that_are_not_finite_are_never_saved(tmp_path, monkeypatch):

@@ -60,7 +60,7 @@ def test_a_rank_that_goes_wrong_ends_the_run_which_can_be_resumed(
         train(settings(broken, timeout=seconds), tmp_path / "run")
     assert exit_code_of(found.value) == 1
     assert "\n" not in str(found.value)
-    assert {process.pid for process in psutil.Process().children()} == children
+    assert {process.pid for process in psutil.Process().children()} <= children
     status = RunFolder(tmp_path / "run").status
     assert (status.state, status.exit_code) == ("failed", 1)
     step = CheckpointStore(tmp_path / "run" / "checkpoints", read_only=True).latest()
@@ -78,7 +78,7 @@ def test_a_rank_that_can_not_be_built_is_a_mistake_in_the_configuration(tmp_path
     with pytest.raises(RLGError, match=r"rank 1 failed: .*division by zero") as found:
         train(settings(broken), tmp_path / "run")
     assert exit_code_of(found.value) == 2
-    assert {process.pid for process in psutil.Process().children()} == children
+    assert {process.pid for process in psutil.Process().children()} <= children
 
 
 def test_a_hurry_reaches_those_who_follow_until_the_next_command():
@@ -126,7 +126,7 @@ def test_a_run_that_loses_ranks_resumes_by_itself_and_counts(tmp_path, monkeypat
     run = settings(broken, restarts=2) | {"total_timesteps": 1024}
     outcome = train(run, tmp_path / "run", on_start=starts.append)
     assert (outcome.exit_code, outcome.steps) == (0, 1024)
-    assert {process.pid for process in psutil.Process().children()} == children
+    assert {process.pid for process in psutil.Process().children()} <= children
     lines = [start.warnings[0] for start in starts[1:]]
     assert [line.partition(" Resumed")[0] for line in lines] == [
         "rank 1 died (killed by SIGKILL)."
