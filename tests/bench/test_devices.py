@@ -87,6 +87,14 @@ def test_contenders_make_as_many_updates_as_a_block_has(who):
     assert all(seconds > 0 for seconds in found.values())
 
 
+def test_a_block_is_as_many_updates_as_it_says(monkeypatch):
+    made: list[int] = []
+    block = updates.partial(updates._repeat, lambda: made.append(1))
+    monkeypatch.setitem(updates.CONTENDERS, "counted", (lambda kind, size, parts: block, {}))
+    assert updates.make("counted", "mlp", batch=6, updates=5)() == {"steps": 5}
+    assert len(made) == 5
+
+
 def twins() -> Iterator[Any]:
     """By hand, for one process."""
     import torch

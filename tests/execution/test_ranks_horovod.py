@@ -13,8 +13,9 @@ import numpy as np
 import psutil
 import pytest
 
+from rlg.api.run import train
 from rlg.cli.main import main
-from rlg.errors import ExecutionError
+from rlg.errors import ExecutionError, SpecError
 from rlg.execution.engines.ranks import horovod
 from rlg.execution.engines.ranks.collective import RankLostError
 from rlg.execution.engines.ranks.crew import Crew
@@ -24,6 +25,7 @@ from rlg.execution.engines.ranks.rounds import open_rank
 from rlg.execution.engines.settings import is_follower, is_under_horovodrun, num_ranks
 from rlg.execution.types import Batch, Clock, SavedBatches
 from rlg.tracking.folder import RunFolder
+from tests.api.runs import config
 from tests.execution.crews import Horovod, Server, Thread
 from tests.execution.parts import plugin
 from tests.execution.suite import EVERY, ExecutorSuite, FragileSuite, RepeatingSuite
@@ -194,6 +196,13 @@ def test_without_horovod_one_line_says_how_to_get_it(words, tmp_path, monkeypatc
     )
     assert len(said) == 1
     assert list(tmp_path.iterdir()) == []  # no run folder
+
+
+def test_without_horovod_python_gets_an_error_and_no_folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(horovod, "find_spec", lambda name: None)
+    with pytest.raises(SpecError, match="Horovod is not installed"):
+        train(config() | {"executor": HOROVOD}, tmp_path / "run")
+    assert list(tmp_path.iterdir()) == []
 
 
 # -- the real one ---------------------------------------------------------------------------------
