@@ -92,7 +92,7 @@ def test_probes_that_nobody_waits_for_end(monkeypatch, folder):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_everything_that_an_install_needs_works_here(rlg):
     found = json.loads(rlg("doctor", "--json").out)
     assert found["ok"], [check for check in found["checks"] if check["state"] != "ok"]

@@ -27,7 +27,7 @@ Path(f"worker-{os.getpid()}.txt").write_text(repr(threads))
 """
 
 
-@pytest.mark.timeout(150)
+@pytest.mark.timeout(600)
 def test_workers_have_plugins_and_the_users_folder_and_report_their_failures(
     process, folder, monkeypatch
 ):
@@ -58,7 +58,7 @@ def test_workers_have_plugins_and_the_users_folder_and_report_their_failures(
     assert set(notes) == {repr({"OMP_NUM_THREADS": share, "TF_NUM_INTRAOP_THREADS": share})}
 
 
-@pytest.mark.timeout(150)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     "number",
     [

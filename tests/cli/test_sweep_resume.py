@@ -17,7 +17,7 @@ from tests.cli.conftest import PROGRAM, TINY
 SIX = ["total_timesteps=600,640,3000,660,680,700", "checkpoint.interval=500", "logger.interval=500"]
 
 
-@pytest.mark.timeout(150)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     "number",
     [

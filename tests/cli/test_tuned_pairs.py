@@ -24,7 +24,7 @@ PAIRS = {
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("pair", PAIRS)
 def test_a_tuned_pair_learns_and_plays(rlg, folder, pair):
     short = [*PAIRS[pair].split(), "evaluation.episodes=1", "evaluation.max_steps=100"]

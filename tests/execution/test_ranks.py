@@ -460,7 +460,7 @@ tests.check_rounds("tf")
 """
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(600)
 def test_all_of_it_holds_on_tensorflow():
     """In a process of its own: ranks that are threads share TensorFlow's, and wait in them."""
     env = {**os.environ, "TF_NUM_INTEROP_THREADS": "8"}

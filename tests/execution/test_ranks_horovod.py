@@ -207,7 +207,7 @@ def test_without_horovod_python_gets_an_error_and_no_folder(tmp_path, monkeypatc
 
 # -- the real one ---------------------------------------------------------------------------------
 @pytest.mark.horovod
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 class TestHorovod(RepeatingSuite, FragileSuite, ExecutorSuite):
     executor: ClassVar[dict[str, Any]] = HOROVOD
     alone: ClassVar[dict[str, Any]] = {**HOROVOD, "num_ranks": 1}
@@ -267,7 +267,7 @@ print("equal on", rank)
 
 
 @pytest.mark.horovod
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("backend", ["torch", "tf"])
 def test_two_ranks_learn_what_one_learns_from_both_batches(backend):
     program = str(Path(sys.executable).with_name("horovodrun"))
@@ -282,7 +282,7 @@ def test_two_ranks_learn_what_one_learns_from_both_batches(backend):
 
 
 @pytest.mark.horovod
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("backend", ["torch", "tf"])
 def test_ranks_that_horovodrun_starts_make_one_run(backend, tmp_path):
     done = horovodrun(tmp_path / "run", f"backend={backend}", "total_timesteps=400")
@@ -296,7 +296,7 @@ def test_ranks_that_horovodrun_starts_make_one_run(backend, tmp_path):
 
 
 @pytest.mark.horovod
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("rank", [0, 1])
 def test_a_rank_of_horovodrun_whose_environment_raises_ends_the_run(rank, tmp_path, monkeypatch):
     action = f"if os.environ['HOROVOD_RANK'] == '{rank}': raise RuntimeError('no screen')"

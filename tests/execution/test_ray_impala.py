@@ -143,7 +143,7 @@ def test_settings_of_replay_are_refused():
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_it_learns_on_ray(cluster, tmp_path):
     """A random policy plays 22 on average."""
     run = settings("mlp", total_timesteps=30_720, executor={**RAY, "evaluator": True})

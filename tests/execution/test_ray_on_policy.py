@@ -359,7 +359,7 @@ def test_rlg_train_says_what_runs_where_and_leaves_no_process_behind(tmp_path):
 
 # -- learning -------------------------------------------------------------------------------------
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("kind", ["ppo", "a2c", "a3c"])
 def test_they_learn_on_ray(cluster, kind, tmp_path):
     """A random policy plays 22 on average."""

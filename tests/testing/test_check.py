@@ -124,7 +124,7 @@ def test_goldens_pass(name):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", BY_NAME)
 def test_every_golden_passes_with_all_variants(name):
     report = check_component(BY_NAME[name], ("numpy", "torch", "tf"))

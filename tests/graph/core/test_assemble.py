@@ -309,7 +309,7 @@ def test_an_unknown_api_of_a_graph_function_is_named_too():
             return self.opps.abs(x)
 
     with pytest.raises(UnknownAPIError, match="misspelt: Misspelt has no API method or attribute"):
-        ComponentTest(Misspelt(), {"x": ROWS})
+        ComponentTest(Misspelt(), {"x": "float"})
 
 
 def test_an_attribute_that_is_missing_elsewhere_is_not_an_unknown_api():

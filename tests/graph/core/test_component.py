@@ -171,7 +171,7 @@ def test_a_copy_runs_dry_with_its_original_unless_it_was_changed():
             return self.ops.concat([inputs] * self.times, 1)
 
     same = Agent(Repeat())
-    ComponentTest(same, {"inputs": VECTOR}).plan("act")
+    ComponentTest(same, {"inputs": VECTOR})
     assert runs == [1, 1]  # at two batch sizes, for both of them
     changed = Agent(Repeat())
     changed.target.times = 2

@@ -391,8 +391,9 @@ def _api_arguments(component: Component) -> set[str]:
 
 
 def _as_space(value: Any) -> Any:
-    is_spec = isinstance(value, (dict, list, tuple)) or value in ("float", "int", "bool")
-    return space_from_spec(value) if is_spec else value
+    """Plain forms of spaces are read; spaces, and values of static arguments, stay as they are."""
+    is_word = isinstance(value, str) and value in ("float", "int", "bool")
+    return space_from_spec(value) if is_word or isinstance(value, (dict, list, tuple)) else value
 
 
 def _key(root: Component, method: Method, values: dict[str, Any]) -> Any:
