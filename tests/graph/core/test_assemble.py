@@ -6,7 +6,7 @@ from rlg.errors import AssemblyError, UnknownAPIError
 from rlg.graph import Component, Static, Tensor, api, graph_fn
 from rlg.graph.core.assembly.records import Call, Cond, Item, Scan
 from rlg.testing import ComponentTest
-from tests.graph.core.parts import ROWS, AddOne, Plus, trace
+from tests.graph.core.parts import AddOne, Plus, trace
 
 
 class Net(Component):
