@@ -44,7 +44,6 @@ def test_an_experiment_says_what_to_expect_and_with_how_much(name):
     assert goal is None or goal >= expected["mean_reward"]
 
 
-@pytest.mark.timeout(120)
 def test_the_cheapest_experiment_reaches_its_reward(rlg):
     done = rlg("train", "experiment=grid_world_dqn", "--as-test", "hydra.run.dir=run")
     assert done.code == 0, done.err

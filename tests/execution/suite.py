@@ -17,8 +17,8 @@ from rlg.tracking.folder import RunFolder
 from rlg.tracking.metrics import read_metrics
 from tests.api.runs import config, course
 from tests.execution.parts import child
+from tests.patience import PATIENCE
 
-PATIENCE = 120.0  # processes start slowly on a machine that is busy with other things
 QUIET = {"evaluation": {"interval": 0}, "checkpoint": {"interval": 0}}
 # Engines that need no cluster and no other process, which any checkpoint can move to.
 ENGINES: tuple[Any, ...] = ({"type": "local"}, {"type": "threads"})
@@ -111,7 +111,7 @@ class ProcessSuite:
 
     @staticmethod
     def assert_resumable(folder: Path, family: list[psutil.Process], at_checkpoint: bool) -> None:
-        _, alive = psutil.wait_procs(family, timeout=30)
+        _, alive = psutil.wait_procs(family, timeout=PATIENCE)
         assert not alive
         store = CheckpointStore(folder / "checkpoints", read_only=True)
         step = store.latest()

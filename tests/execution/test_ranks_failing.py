@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import mmap
+import socket
+import subprocess
+import sys
+import threading
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +19,10 @@ from rlg.api.config.validate import validate
 from rlg.api.phases import exit_code_of
 from rlg.api.run import Start, resume, train
 from rlg.errors import ExecutionError, RLGError, SpecError
+from rlg.execution.engines.ranks import launch
+from rlg.execution.engines.ranks.collective import DeadRankError
 from rlg.execution.engines.ranks.follower import Leader
-from rlg.execution.engines.ranks.launch import Followers
+from rlg.execution.engines.ranks.launch import Followers, _Process
 from rlg.execution.engines.settings import num_ranks
 from rlg.tracking.checkpoints.store import CheckpointStore
 from rlg.tracking.folder import RunFolder
@@ -22,7 +30,6 @@ from rlg.tracking.metrics import read_metrics
 from tests.api.runs import config
 from tests.execution.parts import plugin
 
-pytestmark = pytest.mark.timeout(240)
 DDP: dict[str, Any] = {"type": "ddp", "num_ranks": 2, "timeout": 60.0}
 # Rank 0 has environments that work.
 ELSEWHERE = "if 'follower' in sys.argv[0]: "
@@ -79,6 +86,27 @@ def test_a_rank_that_can_not_be_built_is_a_mistake_in_the_configuration(tmp_path
         train(settings(broken), tmp_path / "run")
     assert exit_code_of(found.value) == 2
     assert {process.pid for process in psutil.Process().children()} <= children
+
+
+def test_a_rank_that_takes_its_time_to_end_is_waited_for_once_its_connection_is_closed(monkeypatch):
+    monkeypatch.setattr(launch, "GRACE", 0.1)
+    followers = Followers([], 60.0)
+    mine, theirs = socket.socketpair()
+    code = "import os, sys; os.close(int(sys.argv[1])); sys.stdin.read(); os._exit(7)"
+    command = [sys.executable, "-c", code, str(theirs.fileno())]
+    with theirs:
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, pass_fds=[theirs.fileno()])
+    one = _Process(1, process, Connection(mine.detach()), io.BytesIO())
+    followers._processes.append(one)
+    assert process.stdin is not None
+    with pytest.raises(EOFError):
+        one.connection.recv()
+    ending = threading.Timer(1.0, process.stdin.close)
+    ending.start()
+    said = followers.explained(None, hung=[1])
+    assert (type(said), str(said)) == (DeadRankError, "rank 1 died (exit code 7).")
+    ending.join()
+    followers.kill()
 
 
 def test_a_hurry_reaches_those_who_follow_until_the_next_command():

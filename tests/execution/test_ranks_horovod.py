@@ -30,11 +30,12 @@ from tests.execution.crews import Horovod, Server, Thread
 from tests.execution.parts import plugin
 from tests.execution.suite import EVERY, ExecutorSuite, FragileSuite, RepeatingSuite
 from tests.execution.test_ranks import factory
+from tests.patience import PATIENCE
 
 HOROVOD: dict[str, Any] = {"type": "horovod", "num_ranks": 2, "timeout": 60.0}
 
 
-def collectives(size: int, timeout: float = 30.0) -> list[HorovodCollective]:
+def collectives(size: int, timeout: float = PATIENCE) -> list[HorovodCollective]:
     server = Server(size)
     return [HorovodCollective(Horovod(server, rank, timeout)) for rank in range(size)]
 
@@ -57,7 +58,7 @@ def test_means_and_largest_values():
 
 
 def test_commands_and_reports_of_different_types_meet():
-    first, *others = [Spoken(collective) for collective in collectives(3, timeout=5.0)]
+    first, *others = [Spoken(collective) for collective in collectives(3)]
 
     def lead() -> Any:
         first.command("iterate")
@@ -99,7 +100,7 @@ def test_a_rank_that_is_gone_is_an_error_in_each_exchange():
 
 @pytest.mark.parametrize("is_in_a_round", [False, True])
 def test_rank_0_tells_the_others_to_leave_only_if_they_can_hear_it(is_in_a_round):
-    one, two = (Crew(c, Spoken(c)) for c in collectives(2, timeout=5.0))
+    one, two = (Crew(c, Spoken(c)) for c in collectives(2))
 
     def lead() -> None:
         if is_in_a_round:
@@ -247,6 +248,7 @@ from rlg.execution.engines.ranks import horovod
 from rlg.execution.engines.ranks.crew import Crew
 from rlg.execution.types import Batch, Clock
 from tests.execution.test_ranks import factory
+from tests.patience import PATIENCE
 
 made = factory(backend=sys.argv[1])
 collective = horovod.HorovodCollective(horovod._framework(sys.argv[1]))
