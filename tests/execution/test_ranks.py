@@ -22,7 +22,8 @@ from rlg.execution.engines.local import make_sampler
 from rlg.execution.engines.ranks import collective
 from rlg.execution.engines.ranks.collective import RankLostError
 from rlg.execution.engines.ranks.crew import Crew
-from rlg.execution.engines.ranks.rounds import RankPool
+from rlg.execution.engines.ranks.lead import _parts
+from rlg.execution.engines.ranks.rounds import RankPool, RankTrainer
 from rlg.execution.roles import never
 from rlg.execution.types import Batch, Clock, SavedBatches, side_by_side
 from rlg.graph.components.optimizers.optimizer import Optimizer
@@ -386,7 +387,34 @@ def test_dqn_keeps_its_ratio_and_shares_its_memory():
         assert made.loop.clock == Clock(6 * 64, 48, 2048)
         assert {agent._root.memory.buffer_size for agent in made.agents()} == {150}
         assert made.loop.trainer.stored == 6 * 64
+        assert 0 < made.loop.statistics()["ranks/reducing"] < 1
+        assert made.loop.statistics()["ranks/reducing"] == 0  # since the last call
         assert_equal_models(made)
+
+
+def test_learning_begins_when_no_ranks_memory_is_empty():
+    def run(ranks: Any) -> list[bool]:
+        learner: Any = SimpleNamespace(stored=ranks.rank, set_state=lambda state: None)
+        crew = Crew(ranks, Place(Queues(2), ranks.rank))
+        trainer = RankTrainer(learner, crew, None)  # type: ignore[arg-type]
+        found = [trainer.is_ready]
+        learner.stored = 1
+        found.append(trainer.is_ready)
+        learner.stored = 0  # Full memories are not asked about again, but for a resume.
+        found.append(trainer.is_ready)
+        trainer.set_state({})
+        return [*found, trainer.is_ready]
+
+    assert together(2, run) == [[False, True, True, False]] * 2
+
+
+def test_frames_that_belong_together_go_to_the_ranks_in_turn():
+    records = {"frames": np.zeros((7, 2)), "actions": np.zeros(3)}
+    batch = Batch(records, 3, np.ones(3))
+    for number, rank in enumerate([0, 1, 2, 0]):
+        parts = _parts(batch, number, 3)
+        assert [part is batch for part in parts] == [index == rank for index in range(3)]
+        assert parts.count(None) == 2
 
 
 def test_at_first_all_ranks_have_the_weights_of_the_first():

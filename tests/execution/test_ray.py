@@ -371,7 +371,7 @@ def test_an_environment_that_always_fails_ends_the_run_by_its_own_message(
 
 def test_an_environment_that_hangs_is_restarted_after_the_time_out(cluster, tmp_path, monkeypatch):
     broken = plugin(tmp_path, "sleepy", "time.sleep(3600)", 60, monkeypatch)
-    alone = {**RAY, "num_workers": 1, "num_shards": 1, "timeout": 2.0}
+    alone = {**RAY, "num_workers": 1, "num_shards": 1, "timeout": 6.0}
     loop = opened(settings(alone, **broken))
     try:
         until(loop, lambda: loop.pool.restarts >= 1)

@@ -206,7 +206,8 @@ def test_a_worker_that_hangs_or_fails_is_restarted_and_the_round_is_complete(
 ):
     broken = plugin(tmp_path, f"hanging_{len(action)}", action, 40, monkeypatch)
     broken["env"]["num_envs"] = 1
-    loop = opened(settings(executor={**RAY, "num_workers": 1, "timeout": 2.0}, **broken))
+    seconds = 6.0 if "sleep" in action else PATIENCE
+    loop = opened(settings(executor={**RAY, "num_workers": 1, "timeout": seconds}, **broken))
     try:
         for _ in range(3):  # The third task is cut at step 40.
             assert loop.iterate(never).is_complete
