@@ -129,6 +129,26 @@ def test_a_rank_that_does_not_report_hangs_unless_another_one_is_dead(monkeypatc
     followers.kill()
 
 
+WATCHED = """
+import os, subprocess, sys, time
+from rlg.execution.engines.ranks.follower import end_with
+if len(sys.argv) > 1:
+    end_with(int(sys.argv[1]))
+    print(os.getpid(), flush=True)
+else:
+    subprocess.Popen([sys.executable, "-c", sys.orig_argv[2], str(os.getpid())])
+time.sleep(3600)
+"""
+
+
+def test_a_rank_that_hangs_ends_with_its_parent():
+    with subprocess.Popen([sys.executable, "-c", WATCHED], stdout=subprocess.PIPE) as parent:
+        assert parent.stdout is not None
+        rank = psutil.Process(int(parent.stdout.readline()))
+        parent.kill()
+        assert not psutil.wait_procs([rank], timeout=PATIENCE)[1]
+
+
 def test_a_hurry_reaches_those_who_follow_until_the_next_command():
     followers = Followers([], 1.0)
     leader = Leader(None, mmap.mmap(followers._flag_file.fileno(), 1))  # type: ignore[arg-type]

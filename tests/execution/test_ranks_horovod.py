@@ -51,10 +51,11 @@ def test_means_and_largest_values():
         mean, most = np.float32([1.0, ranks.rank]), np.float64([ranks.rank, -ranks.rank])
         ranks.mean(mean)
         ranks.most(most)
-        return mean.tolist(), most.tolist()
+        return mean.tolist(), most.tolist(), ranks.gather(ranks.rank)
 
     found = on_each([lambda ranks=ranks: run(ranks) for ranks in collectives(3)])
-    assert found == [([1.0, 1.0], [2.0, 0.0])] * 3
+    reduced = [1.0, 1.0], [2.0, 0.0]
+    assert found == [(*reduced, [0, 1, 2]), (*reduced, []), (*reduced, [])]
 
 
 def test_commands_and_reports_of_different_types_meet():
