@@ -58,7 +58,6 @@ def test_the_example_scripts_run(example, capsys):
     assert "largest difference between backends" in capsys.readouterr().out
 
 
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("page", WITH_COMMANDS, ids=lambda page: page.stem)
 def test_the_commands_of_a_page_run_one_after_the_other(page, tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)

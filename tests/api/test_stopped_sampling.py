@@ -24,10 +24,11 @@ def interrupt(monkeypatch: Any, kind: Any, at: list[int]) -> list[int]:
         if explore:
             calls.append(len(calls) + 1)
             if calls[-1] in at:
+                note: Any = signal.getsignal(signal.SIGINT)
                 main = threading.main_thread()
                 signal.pthread_kill(main.ident, signal.SIGINT)
-                if threading.current_thread() is not main:
-                    time.sleep(0.1)  # until the other thread has seen it
+                while threading.current_thread() is not main and not note.__self__.requested:
+                    time.sleep(0.001)  # until the other thread has seen it
         return act(self, *args, explore=explore)
 
     monkeypatch.setattr(kind, "act", interrupting)

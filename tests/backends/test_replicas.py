@@ -12,6 +12,7 @@ from rlg.backends.executor import GraphExecutor, make_executor
 from rlg.errors import BackendError, ExecutionError
 from rlg.graph import Component, Static, Tensor, api, graph_fn
 from rlg.graph.spaces import Box, Dict, FloatBox, Tuple
+from tests.patience import PATIENCE
 
 WAYS: dict[str, tuple[str, dict[str, Any]]] = {
     "numpy": ("numpy", {}),
@@ -396,7 +397,7 @@ def look_at(look: Any, replicas: int = 2, **options: Any) -> Any:
 
 @pytest.mark.parametrize("replicas", [2, 3])
 def test_replicas_of_torch_run_at_the_same_time(replicas):
-    met = threading.Barrier(replicas, timeout=20)
+    met = threading.Barrier(replicas, timeout=PATIENCE)
     threads: list[str] = []
 
     def look(x: Any) -> None:

@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from tests.patience import PATIENCE
+
 PROGRAM = Path(sys.executable).parent / "rlg"
 # A run of a second: 640 steps, 40 updates.
 TINY = [
@@ -90,7 +92,7 @@ def process(folder: Path) -> Program:
             env={**os.environ, **environment},
             capture_output=True,
             text=True,
-            timeout=50,
+            timeout=PATIENCE,
             check=False,
         )
         return Result(done.returncode, done.stdout, done.stderr)

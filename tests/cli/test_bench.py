@@ -31,7 +31,6 @@ def fake(monkeypatch):
     return rows
 
 
-@pytest.mark.timeout(600)
 def test_a_tiny_run_measures_and_writes_everything(rlg, folder):
     words = ["bench=memory", "pairs=3", "processes=2", "block=0.002", "backends=numpy"]
     result = rlg("bench", *words, "--output", "found")

@@ -44,7 +44,6 @@ def test_an_experiment_says_what_to_expect_and_with_how_much(name):
     assert goal is None or goal >= expected["mean_reward"]
 
 
-@pytest.mark.timeout(600)
 def test_the_cheapest_experiment_reaches_its_reward(rlg):
     done = rlg("train", "experiment=grid_world_dqn", "--as-test", "hydra.run.dir=run")
     assert done.code == 0, done.err
@@ -55,7 +54,7 @@ def test_the_cheapest_experiment_reaches_its_reward(rlg):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(240)
 @pytest.mark.parametrize("backend", ["tf", "tf_graph"])
 def test_the_cheapest_experiment_reaches_its_reward_on_tensorflow(rlg, backend):
     # TensorFlow's threads can't be set again in a process that has used it.

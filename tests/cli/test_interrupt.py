@@ -8,9 +8,11 @@ import signal
 import subprocess
 import time
 
+import psutil
 import pytest
 
 from tests.cli.conftest import PROGRAM, TINY
+from tests.patience import PATIENCE
 
 LONG = [*TINY, "total_timesteps=100_000_000", "logger.interval=500", "hydra.run.dir=run"]
 
@@ -22,7 +24,7 @@ def test_an_interrupted_run_is_saved_and_resumed(rlg, folder, number):
         try:
             wait_for(folder / "run/metrics.jsonl", process)
             process.send_signal(number)
-            out, _ = process.communicate(timeout=30)
+            out, _ = process.communicate(timeout=PATIENCE)
         finally:
             process.kill()
     assert process.returncode == 130
@@ -48,9 +50,9 @@ def test_a_run_looks_for_a_signal_between_its_updates(folder, number):
     ) as process:
         try:
             wait_for(folder / "run/run.log", process)
-            time.sleep(1.0)
+            wait_for_work(process, seconds=2.0)  # It is in its updates by then.
             process.send_signal(number)
-            out, _ = process.communicate(timeout=30)
+            out, _ = process.communicate(timeout=PATIENCE)
         finally:
             process.kill()
     assert process.returncode == 130
@@ -65,12 +67,12 @@ def test_a_command_that_is_stopped_before_it_has_begun_says_so(folder, number):
     words = [PROGRAM, "train", *LONG]
     with subprocess.Popen(words, cwd=folder, stderr=subprocess.PIPE, text=True) as process:
         try:
-            until = time.monotonic() + 40
+            until = time.monotonic() + PATIENCE
             while not (folder / "run/.hydra").exists():  # frameworks are loaded next
                 assert time.monotonic() < until
                 time.sleep(0.01)
             process.send_signal(number)
-            _, error = process.communicate(timeout=30)
+            _, error = process.communicate(timeout=PATIENCE)
         finally:
             process.kill()
     assert process.returncode == 130
@@ -85,15 +87,26 @@ def test_a_ctrl_c_before_anything_is_loaded_is_one_line_too(folder):
         env={**os.environ, "PYTHONPATH": str(folder)},
         capture_output=True,
         text=True,
-        timeout=50,
+        timeout=PATIENCE,
         check=False,
     )
     assert (done.returncode, done.stderr) == (130, "rlg: interrupted\n")
 
 
+def wait_for_work(process, seconds) -> None:
+    """Until it has computed for so long: other work on the machine doesn't count."""
+    child = psutil.Process(process.pid)
+    goal = child.cpu_times().user + seconds
+    until = time.monotonic() + PATIENCE
+    while child.cpu_times().user < goal:
+        assert process.poll() is None, "the run ended too early"
+        assert time.monotonic() < until, "the run doesn't compute"
+        time.sleep(0.05)
+
+
 def wait_for(path, process) -> None:
     """Until something was logged: then the run is in its loop."""
-    until = time.monotonic() + 40
+    until = time.monotonic() + PATIENCE
     while not path.exists() or not path.stat().st_size:
         assert process.poll() is None, "the run ended too early"
         assert time.monotonic() < until, "the run doesn't log"

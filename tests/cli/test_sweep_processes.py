@@ -13,6 +13,7 @@ import pytest
 
 from tests.cli.conftest import PROGRAM, TINY
 from tests.cli.test_sweep_resume import wait_for_checkpoint
+from tests.patience import PATIENCE
 
 JOBLIB = ["hydra/launcher=joblib", "hydra.launcher.n_jobs=2", "hydra.sweep.dir=s"]
 # A package of the user's, which registers an environment and leaves a note about its process.
@@ -27,7 +28,6 @@ Path(f"worker-{os.getpid()}.txt").write_text(repr(threads))
 """
 
 
-@pytest.mark.timeout(600)
 def test_workers_have_plugins_and_the_users_folder_and_report_their_failures(
     process, folder, monkeypatch
 ):
@@ -58,7 +58,6 @@ def test_workers_have_plugins_and_the_users_folder_and_report_their_failures(
     assert set(notes) == {repr({"OMP_NUM_THREADS": share, "TF_NUM_INTRAOP_THREADS": share})}
 
 
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     "number",
     [
@@ -80,13 +79,13 @@ def test_a_signal_to_the_sweep_ends_its_workers_after_they_have_saved(folder, pr
                 wait_for_checkpoint(folder / f"s/{job}", sweep)
             workers = psutil.Process(sweep.pid).children()
             sweep.send_signal(number)
-            out, _ = sweep.communicate(timeout=60)
+            out, _ = sweep.communicate(timeout=PATIENCE)
         finally:
             sweep.kill()
     assert sweep.returncode == (-9 if number == signal.SIGKILL else 130)
     if number != signal.SIGKILL:
         assert out.count(": interrupted, saved: ") == 2
-    ended = time.monotonic() + 20
+    ended = time.monotonic() + PATIENCE
     while any(worker.is_running() and worker.status() != "zombie" for worker in workers):
         assert time.monotonic() < ended, "workers are left behind"
         time.sleep(0.05)

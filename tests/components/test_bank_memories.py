@@ -18,6 +18,7 @@ from rlg.testing import ComponentTest
 from rlg.testing.component_test import compare
 from tests import bank
 from tests.bank import Runner
+from tests.patience import PATIENCE
 
 RUNNERS: dict[str, Runner] = {}
 runs = partial(bank.runs, runners=RUNNERS)
@@ -127,7 +128,7 @@ def only_terminals(backend, given):
 
 @runs("fifo.order_and_size")
 def order_and_size(backend, given):
-    queue = FIFOQueue(given["capacity"], timeout=20.0)
+    queue = FIFOQueue(given["capacity"], timeout=PATIENCE)
     test = ComponentTest(queue, {"records": IntBox()}, backend)
     sizes = []
     for values in (given["first"], given["further"]):
@@ -141,7 +142,7 @@ def order_and_size(backend, given):
     thread.join(0.05)
     assert thread.is_alive()
     np.testing.assert_array_equal(test.call("get", 2), [5, 0])
-    thread.join(20.0)
+    thread.join(PATIENCE)
     assert not thread.is_alive()
     np.testing.assert_array_equal(test.call("get", 10), range(1, 11))
     return {"sizes": np.array(sizes), "out": out}

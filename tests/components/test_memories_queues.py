@@ -13,6 +13,7 @@ from rlg.graph.components.memories.n_step import NStep
 from rlg.graph.components.memories.ring import RingBuffer
 from rlg.graph.spaces import BoolBox, Box, Dict, FloatBox, IntBox, Tuple
 from rlg.testing import ComponentTest
+from tests.patience import PATIENCE
 
 STEPS = Dict(values=IntBox(), terminals=BoolBox(), truncations=BoolBox())
 
@@ -68,7 +69,7 @@ def test_a_ring_needs_to_know_where_episodes_end(records):
 
 
 # -- queues ---------------------------------------------------------------------------------------
-def queue(backend="numpy", capacity=3, timeout=20.0):
+def queue(backend="numpy", capacity=3, timeout=PATIENCE):
     records = Dict(a=IntBox(), b=Box((2,)))
     return ComponentTest(FIFOQueue(capacity, timeout), {"records": records}, backend)
 
@@ -97,7 +98,7 @@ def test_batches_of_several_threads_stay_together_and_none_is_lost(backend):
         thread.start()
     found = np.concatenate([test.call("get", 7)["a"] for _ in range(15)])
     for thread in threads:
-        thread.join(20.0)
+        thread.join(PATIENCE)
     batches = found.reshape(15, 7)
     np.testing.assert_array_equal(batches - batches[:, :1], np.tile(np.arange(7), (15, 1)))
     np.testing.assert_array_equal(np.sort(batches[:, 0]), np.repeat([0, 100, 200], 5))

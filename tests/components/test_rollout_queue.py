@@ -13,6 +13,7 @@ from rlg.errors import ClosedError, ExecutionError, SpaceError
 from rlg.graph.components.memories.rollout_queue import RolloutQueue
 from rlg.graph.spaces import Box, Dict, FloatBox, IntBox
 from rlg.testing import ComponentTest
+from tests.patience import PATIENCE
 
 SPACE = Dict(rewards=FloatBox(ranks="TB"), versions=IntBox(), flags=Dict(x=Box((2,), ranks="TB")))
 
@@ -59,7 +60,7 @@ def test_who_puts_waits_for_room(backend):
     thread.start()
     assert not done.wait(0.3)
     assert test.call("get", 1)["versions"].tolist() == [1]
-    assert done.wait(20)
+    assert done.wait(PATIENCE)
     assert test.call("get", 1)["versions"].tolist() == [2]
 
 

@@ -16,6 +16,7 @@ from rich.cells import cell_len
 from rlg.display import Figures, Title
 from rlg.display.live import LiveProgress, Sparkline
 from tests.display.shown import LONG, AsciiTerminal, Clock, ClosedTerminal, Run, Terminal
+from tests.patience import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[2]
 TITLE = Title("dqn", "pong", "torch", 3, "outputs/2030-01-31/12-00-00_dqn_pong_s3")
@@ -249,7 +250,7 @@ finally:
     )
     os.close(theirs)
     text = read_all(ours)
-    assert process.wait(timeout=30) != 0
+    assert process.wait(timeout=PATIENCE) != 0
     assert "dqn on pong" in text
     assert "printed by an environment" in text
     assert text.count(HIDE) == text.count(SHOW) == 1

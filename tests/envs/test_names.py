@@ -11,6 +11,7 @@ import pytest
 
 from rlg.envs import env_names, make_env
 from rlg.errors import SpecError
+from tests.patience import PATIENCE
 
 
 def message(*args, **words):
@@ -87,7 +88,7 @@ def test_a_missing_extra_is_named_in_one_line_and_exits_with_2():
         check=False,
         capture_output=True,
         text=True,
-        timeout=50,
+        timeout=PATIENCE,
     )
     assert done.stdout.split() == ["exit", "2"] * len(names), done.stderr
     lines = done.stderr.splitlines()
@@ -122,7 +123,7 @@ def test_importing_the_layer_imports_no_environment_and_no_framework():
         "print(sorted({'gymnasium', 'ale_py', 'torch', 'tensorflow', 'cv2'} & set(sys.modules)))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script], check=True, capture_output=True, text=True, timeout=30
+        [sys.executable, "-c", script], check=True, capture_output=True, text=True, timeout=PATIENCE
     )
     assert done.stdout.strip() == "[]"
 

@@ -15,6 +15,7 @@ from rlg.envs import make_env
 from rlg.errors import EnvironmentFailure
 from tests.envs.plain import register_plain
 from tests.envs.runs import assert_same, assert_same_steps, random_actions
+from tests.patience import PATIENCE
 
 PONG = ("pong", 3, {"max_episode_steps": 25, "steps_per_seed": 40})
 BREAKOUT = ("breakout", 2, {"episodic_life": True, "repeat_action_probability": 0.25})
@@ -132,7 +133,7 @@ env.restore({**snapshot, **arrays})
 steps = [env.step(chosen) for chosen in todo]
 np.savez(sys.argv[1] + "/out.npz", *[np.stack([s[k] for s in steps]) for k in range(5)])
 """
-    subprocess.run([sys.executable, "-c", script, str(tmp_path)], check=True, timeout=50)
+    subprocess.run([sys.executable, "-c", script, str(tmp_path)], check=True, timeout=PATIENCE)
     expected = [env.step(chosen) for chosen in actions[300:]]
     env.close()
     got = np.load(tmp_path / "out.npz")

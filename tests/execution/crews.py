@@ -13,8 +13,9 @@ from rlg.execution.engines.ranks.collective import GlooCollective
 from rlg.execution.engines.ranks.crew import Crew
 from rlg.execution.engines.ranks.lead import Follower, LeadingLoop
 from rlg.execution.engines.ranks.rounds import open_rank
+from tests.patience import PATIENCE
 
-TIMEOUT = 30.0
+TIMEOUT = PATIENCE / 2
 
 
 class Thread(threading.Thread):

@@ -19,6 +19,7 @@ import yaml
 from rlg.envs.vector import Step, VectorEnv
 from rlg.execution.types import Action, Batch, Clock, LearnResult, Segment, Weights
 from rlg.graph.spaces import FloatBox, IntBox
+from tests.patience import PATIENCE
 
 
 class Numbered(VectorEnv):
@@ -179,7 +180,7 @@ RUN = (
 
 @contextmanager
 def child(
-    settings: dict[str, Any], folder: Path, patience: float = 60.0
+    settings: dict[str, Any], folder: Path, patience: float = PATIENCE
 ) -> Iterator[tuple[subprocess.Popen[bytes], list[psutil.Process]]]:
     """A run in a process of its own that has saved itself once, and the processes it started."""
     path = folder.with_suffix(".yaml")

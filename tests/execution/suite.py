@@ -17,8 +17,8 @@ from rlg.tracking.folder import RunFolder
 from rlg.tracking.metrics import read_metrics
 from tests.api.runs import config, course
 from tests.execution.parts import child
+from tests.patience import PATIENCE
 
-PATIENCE = 120.0  # processes start slowly on a machine that is busy with other things
 QUIET = {"evaluation": {"interval": 0}, "checkpoint": {"interval": 0}}
 # Engines that need no cluster and no other process, which any checkpoint can move to.
 ENGINES: tuple[Any, ...] = ({"type": "local"}, {"type": "threads"})
@@ -99,19 +99,25 @@ class ProcessSuite:
         given = self.settings(total_timesteps=10**7, evaluation={"interval": 0})  # type: ignore[attr-defined]
         return child(given, folder, PATIENCE)
 
+    def signalled(self, process: Any, family: list[psutil.Process]) -> list[Any]:
+        """Who gets a signal that asks the run to stop."""
+        return [process]
+
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
     def test_a_run_that_is_stopped_leaves_no_process_and_can_be_resumed(self, tmp_path, number):
         folder = tmp_path / "run"
         with self.begun(folder) as (process, family):
             assert len(family) >= self.least
-            process.send_signal(number)
+            is_kill = number == signal.SIGKILL
+            for one in [process] if is_kill else self.signalled(process, family):
+                one.send_signal(number)
             output = process.communicate(timeout=PATIENCE)[0].decode()
         assert process.returncode == (-9 if number == signal.SIGKILL else 130), output
         self.assert_resumable(folder, family, number == signal.SIGKILL)
 
     @staticmethod
     def assert_resumable(folder: Path, family: list[psutil.Process], at_checkpoint: bool) -> None:
-        _, alive = psutil.wait_procs(family, timeout=30)
+        _, alive = psutil.wait_procs(family, timeout=PATIENCE)
         assert not alive
         store = CheckpointStore(folder / "checkpoints", read_only=True)
         step = store.latest()
@@ -125,9 +131,15 @@ class ProcessSuite:
 class FragileSuite(ProcessSuite):
     """Engines that end with the first process that dies: beside ExecutorSuite."""
 
-    def test_a_process_that_dies_ends_the_run_which_can_be_resumed(self, tmp_path):
+    def signalled(self, process: Any, family: list[psutil.Process]) -> list[Any]:
+        """All of them: a terminal's Ctrl-C and a scheduler's SIGTERM are for the whole group."""
+        return [*family, process]
+
+    def test_a_process_that_dies_ends_the_run_which_can_be_resumed(self, tmp_path, monkeypatch):
         folder = tmp_path / "run"
+        monkeypatch.setenv("OMP_NUM_THREADS", "3")
         with self.begun(folder) as (process, family):
+            assert {other.environ()["OMP_NUM_THREADS"] for other in family} == {"1"}
             family[-1].kill()
             output = process.communicate(timeout=PATIENCE)[0].decode()
         assert process.returncode == 1, output

@@ -10,7 +10,6 @@ from rlg.api.run import resume, train
 from tests.api.runs import config, course
 from tests.execution.suite import EVERY, ExecutorSuite, FragileSuite, ProcessSuite, RepeatingSuite
 
-pytestmark = pytest.mark.timeout(240)
 LOCAL: dict[str, Any] = {"type": "local"}
 THREADS: dict[str, Any] = {"type": "threads"}
 DDP: dict[str, Any] = {"type": "ddp", "num_ranks": 2}

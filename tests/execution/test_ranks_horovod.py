@@ -30,11 +30,12 @@ from tests.execution.crews import Horovod, Server, Thread
 from tests.execution.parts import plugin
 from tests.execution.suite import EVERY, ExecutorSuite, FragileSuite, RepeatingSuite
 from tests.execution.test_ranks import factory
+from tests.patience import PATIENCE
 
 HOROVOD: dict[str, Any] = {"type": "horovod", "num_ranks": 2, "timeout": 60.0}
 
 
-def collectives(size: int, timeout: float = 30.0) -> list[HorovodCollective]:
+def collectives(size: int, timeout: float = PATIENCE) -> list[HorovodCollective]:
     server = Server(size)
     return [HorovodCollective(Horovod(server, rank, timeout)) for rank in range(size)]
 
@@ -50,14 +51,15 @@ def test_means_and_largest_values():
         mean, most = np.float32([1.0, ranks.rank]), np.float64([ranks.rank, -ranks.rank])
         ranks.mean(mean)
         ranks.most(most)
-        return mean.tolist(), most.tolist()
+        return mean.tolist(), most.tolist(), ranks.gather(ranks.rank)
 
     found = on_each([lambda ranks=ranks: run(ranks) for ranks in collectives(3)])
-    assert found == [([1.0, 1.0], [2.0, 0.0])] * 3
+    reduced = [1.0, 1.0], [2.0, 0.0]
+    assert found == [(*reduced, [0, 1, 2]), (*reduced, []), (*reduced, [])]
 
 
 def test_commands_and_reports_of_different_types_meet():
-    first, *others = [Spoken(collective) for collective in collectives(3, timeout=5.0)]
+    first, *others = [Spoken(collective) for collective in collectives(3)]
 
     def lead() -> Any:
         first.command("iterate")
@@ -99,7 +101,7 @@ def test_a_rank_that_is_gone_is_an_error_in_each_exchange():
 
 @pytest.mark.parametrize("is_in_a_round", [False, True])
 def test_rank_0_tells_the_others_to_leave_only_if_they_can_hear_it(is_in_a_round):
-    one, two = (Crew(c, Spoken(c)) for c in collectives(2, timeout=5.0))
+    one, two = (Crew(c, Spoken(c)) for c in collectives(2))
 
     def lead() -> None:
         if is_in_a_round:
@@ -247,6 +249,7 @@ from rlg.execution.engines.ranks import horovod
 from rlg.execution.engines.ranks.crew import Crew
 from rlg.execution.types import Batch, Clock
 from tests.execution.test_ranks import factory
+from tests.patience import PATIENCE
 
 made = factory(backend=sys.argv[1])
 collective = horovod.HorovodCollective(horovod._framework(sys.argv[1]))

@@ -27,10 +27,7 @@ from rlg.tracking.checkpoints.store import CheckpointStore
 from rlg.tracking.metrics import read_metrics
 from tests.api.runs import config
 from tests.execution.parts import child, plugin
-
-# Processes start slowly on a machine that is busy with other things.
-pytestmark = pytest.mark.timeout(240)
-PATIENCE = 100.0
+from tests.patience import PATIENCE
 
 SETTINGS = {"address": None, "object_store_gb": 0.2}
 APEX = {
@@ -374,7 +371,7 @@ def test_an_environment_that_always_fails_ends_the_run_by_its_own_message(
 
 def test_an_environment_that_hangs_is_restarted_after_the_time_out(cluster, tmp_path, monkeypatch):
     broken = plugin(tmp_path, "sleepy", "time.sleep(3600)", 60, monkeypatch)
-    alone = {**RAY, "num_workers": 1, "num_shards": 1, "timeout": 2.0}
+    alone = {**RAY, "num_workers": 1, "num_shards": 1, "timeout": 6.0}
     loop = opened(settings(alone, **broken))
     try:
         until(loop, lambda: loop.pool.restarts >= 1)
@@ -430,6 +427,6 @@ def test_ctrl_c_saves_a_run_and_leaves_no_process_behind(tmp_path):
         process.send_signal(signal.SIGINT)
         output = process.communicate(timeout=PATIENCE)[0].decode()
     assert process.returncode == 130, output
-    _, alive = psutil.wait_procs(family, timeout=60)
+    _, alive = psutil.wait_procs(family, timeout=PATIENCE)
     assert not alive
     assert CheckpointStore(folder / "checkpoints").latest() is not None

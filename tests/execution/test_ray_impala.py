@@ -20,6 +20,7 @@ from rlg.tracking.checkpoints.store import CheckpointStore
 from rlg.tracking.metrics import read_metrics
 from tests.execution import test_ray_on_policy as on_policy
 from tests.execution.test_ray_on_policy import RAY, never, noted, opened, pid_of
+from tests.patience import PATIENCE
 
 IMPALA = {"type": "impala", "n_steps": 8, "batch_rollouts": 2, "queue": 3}
 
@@ -40,7 +41,7 @@ def loop(cluster: Cluster) -> Iterator[Any]:
 def updates(loop: Any, count: int) -> list[dict[str, float]]:
     """Figures of so many updates."""
     found: list[dict[str, float]] = []
-    deadline = time.monotonic() + 50
+    deadline = time.monotonic() + PATIENCE
     while len(found) < count:
         assert time.monotonic() < deadline
         iteration = loop.iterate(never)
@@ -86,7 +87,7 @@ def test_both_workers_roll_out_and_figures_say_how_old_their_weights_were(loop):
 def test_workers_stop_where_the_queue_is_full(loop):
     """Three rollouts wait, and each worker has one more."""
     updates(loop, 1)
-    deadline = time.monotonic() + 40
+    deadline = time.monotonic() + PATIENCE
     while loop.trainer.waiting < 5:
         assert time.monotonic() < deadline
         for _, batches in loop.pool.ready(loop.clock):
@@ -113,7 +114,7 @@ def test_a_killed_worker_comes_back(loop):
     updates(loop, 2)
     before = loop.pool.restarts
     os.kill(pid_of(loop, 0), signal.SIGKILL)
-    deadline = time.monotonic() + 50
+    deadline = time.monotonic() + PATIENCE
     while loop.pool.restarts == before:
         assert time.monotonic() < deadline
         loop.iterate(never)

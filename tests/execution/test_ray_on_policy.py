@@ -26,6 +26,7 @@ from rlg.tracking.checkpoints.store import CheckpointStore
 from rlg.tracking.metrics import read_metrics
 from tests.api.runs import config
 from tests.execution.parts import plugin
+from tests.patience import PATIENCE
 
 RAY = {"type": "ray", "num_workers": 2, "evaluator": False}
 PPO = {
@@ -205,7 +206,8 @@ def test_a_worker_that_hangs_or_fails_is_restarted_and_the_round_is_complete(
 ):
     broken = plugin(tmp_path, f"hanging_{len(action)}", action, 40, monkeypatch)
     broken["env"]["num_envs"] = 1
-    loop = opened(settings(executor={**RAY, "num_workers": 1, "timeout": 2.0}, **broken))
+    seconds = 6.0 if "sleep" in action else PATIENCE
+    loop = opened(settings(executor={**RAY, "num_workers": 1, "timeout": seconds}, **broken))
     try:
         for _ in range(3):  # The third task is cut at step 40.
             assert loop.iterate(never).is_complete
@@ -261,8 +263,8 @@ def a3c(cluster: Cluster) -> Iterator[Any]:
     made.close()
 
 
-def rounds(loop: Any, updates: int, seconds: float = 45.0) -> None:
-    deadline, goal = time.monotonic() + seconds, loop.clock.updates + updates
+def rounds(loop: Any, updates: int) -> None:
+    deadline, goal = time.monotonic() + PATIENCE, loop.clock.updates + updates
     while loop.clock.updates < goal:
         assert time.monotonic() < deadline, (loop.clock, loop.statistics())
         loop.iterate(never)
@@ -319,7 +321,7 @@ def test_a_killed_gradient_worker_comes_back(a3c):
     rounds(a3c, 2)
     before = a3c.pool.restarts
     os.kill(pid_of(a3c, 0), signal.SIGKILL)
-    deadline = time.monotonic() + 45
+    deadline = time.monotonic() + PATIENCE
     while a3c.pool.restarts == before:
         assert time.monotonic() < deadline
         a3c.iterate(never)
@@ -347,13 +349,13 @@ def test_rlg_train_says_what_runs_where_and_leaves_no_process_behind(tmp_path):
             except psutil.NoSuchProcess:
                 break
             time.sleep(0.2)
-        output = child.communicate(timeout=30)[0].decode()
+        output = child.communicate(timeout=PATIENCE)[0].decode()
     assert child.returncode == 0, output
     assert "Ray on this machine: 1 x 4 environments, acting on numpy, synchronous" in output
     assert "512 steps, 4 updates" in output
     assert "evaluation: mean reward" in output
     assert len(family) > 4
-    _, alive = psutil.wait_procs(family, timeout=15)
+    _, alive = psutil.wait_procs(family, timeout=PATIENCE)
     assert not alive
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,12 +15,13 @@ from rlg.errors import ClosedError, ExecutionError, SpecError
 from rlg.execution.engines.local import make_sampler
 from rlg.execution.engines.tf_cluster.actor import await_learner
 from rlg.execution.engines.tf_cluster.learner import ActorTasks, GraphQueueTrainer
-from rlg.execution.engines.tf_cluster.tasks import ACTOR, LEARNER, Tasks, is_listening
+from rlg.execution.engines.tf_cluster.tasks import ACTOR, LEARNER, Tasks, free_ports, is_listening
 from rlg.execution.loops.actor_learner import FusedActorLearnerLoop
 from rlg.execution.roles import never
 from rlg.execution.trainers import QueueTrainer
 from rlg.execution.types import Clock
 from tests.api.runs import config
+from tests.patience import PATIENCE
 
 NETWORKS = {
     "mlp": {"type": "mlp", "units": [8], "activation": "tanh"},
@@ -115,7 +118,7 @@ def test_actors_wait_until_the_learner_has_published(both):
     with pytest.raises(ExecutionError, match=r"no learner at 127.0.0.1:\d+ for 0.5 s: it has not"):
         await_learner(both.actor, both.tasks.learner, 0.5)
     both.learner.publish(3)
-    await_learner(both.actor, both.tasks.learner, 20.0)
+    await_learner(both.actor, both.tasks.learner, PATIENCE)
     assert both.actor.published() == 3
     with pytest.raises(ExecutionError, match=r"for 0.5 s: nobody listens there"):
         await_learner(both.actor, f"127.0.0.1:{free_port()}", 0.5)
@@ -184,6 +187,16 @@ def test_places_say_what_belongs_to_the_learner():
     assert set(place["devices"].values()) == {"/job:learner/task:0"}
     assert place["filters"] == ("/job:learner/task:0", "/job:actor/task:1")
     assert tasks.place(LEARNER, 0, "")["filters"] == ("/job:learner/task:0",)
+
+
+def test_free_ports_are_none_that_connections_may_get_meanwhile():
+    with socket.create_server(("", 0)) as server:
+        ports = free_ports(50)
+        assert len({*ports, server.getsockname()[1]}) == 51
+    reserved = Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()
+    assert max(ports) < int(reserved[0])
+    with socket.create_server(("", ports[0])):
+        assert is_listening(f"127.0.0.1:{ports[0]}")
 
 
 def test_a_port_that_is_taken_is_an_error_with_its_address(both):

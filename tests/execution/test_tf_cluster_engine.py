@@ -29,7 +29,8 @@ from rlg.execution.roles import never
 from rlg.tracking.checkpoints.store import CheckpointStore
 from tests.api.runs import config
 from tests.execution.parts import RUN, child
-from tests.execution.suite import PATIENCE, ExecutorSuite, ProcessSuite
+from tests.execution.suite import ExecutorSuite, ProcessSuite
+from tests.patience import PATIENCE
 
 CLUSTER = {"type": "tf_cluster", "num_actors": 1}
 IMPALA = {"type": "impala", "n_steps": 8, "batch_rollouts": 2, "queue": 3}

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.patience import PATIENCE
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -20,7 +22,12 @@ def start(code: str, *arguments: object) -> subprocess.Popen[str]:
 
 def run(code: str, *arguments: object) -> str:
     done = subprocess.run(
-        words(code, *arguments), cwd=ROOT, capture_output=True, text=True, check=False, timeout=50
+        words(code, *arguments),
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

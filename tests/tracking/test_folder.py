@@ -16,6 +16,7 @@ import pytest
 from rlg.tracking import MetricsLog, RunFolder, TrackingError, lock
 from rlg.tracking.folder import claim
 from rlg.tracking.meta import describe, differences, git_state
+from tests.patience import PATIENCE
 from tests.tracking.processes import run, start
 
 HOLDER = """
@@ -408,7 +409,7 @@ for _ in range(5):
 def test_runs_of_one_name_get_folders_of_their_own_under_any_concurrency(tmp_path):
     path = tmp_path / "day" / "run"
     processes = [start(CLAIM, path, f"process: {number}") for number in range(4)]
-    answers = [process.communicate(timeout=50) for process in processes]
+    answers = [process.communicate(timeout=PATIENCE) for process in processes]
     assert [error for _, error in answers] == [""] * 4
     names = [name for out, _ in answers for name in out.split()]
     expected = ["run", *(f"run-{number}" for number in range(2, 21))]

@@ -14,6 +14,7 @@ import pytest
 from rlg.graph import Component, api
 from rlg.graph.drawing import to_html
 from tests.graph.drawing.parts import STATES, Dense, build
+from tests.patience import PATIENCE
 
 
 def data_of(page: str) -> dict:
@@ -144,7 +145,7 @@ def test_a_browser_draws_every_unfolded_component(view, dqn, tmp_path):
         capture_output=True,
         text=True,
         check=True,
-        timeout=50,
+        timeout=PATIENCE,
     )
     boxes = re.findall(r'class="box[^"]*" data-id="s(\d+)"', run.stdout)
     assert len(boxes) == (14 if "depth=9" in view else 6)
@@ -196,7 +197,7 @@ def test_a_reader_folds_searches_points_and_clicks(dqn, tmp_path):
         capture_output=True,
         text=True,
         check=True,
-        timeout=50,
+        timeout=PATIENCE,
     )
     (title,) = re.findall("<title>(.*?)</title>", run.stdout)
     before, after, *rest = json.loads(title)

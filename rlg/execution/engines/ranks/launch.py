@@ -25,6 +25,7 @@ from rlg.execution.roles import AgentFactory
 
 STARTING = 300.0  # seconds until a rank has loaded its framework and built its agent, at most
 GRACE = 3.0  # seconds for ranks to say what was wrong with them, or to leave
+DYING = 60.0  # seconds until a rank that has closed its connections is gone, on a busy machine
 # What a follower says: it answers, it failed by itself, or it lost others.
 REPORT, FAILED, LOST = "report", "failed", "lost"
 
@@ -52,6 +53,7 @@ class _Process:
     complaints: Any
     failure: str | None = None
     has_lost: bool = False
+    is_closed: bool = False
 
     def take(self, message: tuple[str, Any]) -> tuple[str, Any]:
         if message[0] == FAILED:
@@ -65,7 +67,12 @@ class _Process:
             while self.connection.poll():
                 self.take(self.connection.recv())
         except (EOFError, OSError):
-            return
+            self.is_closed = True
+
+    @property
+    def is_dying(self) -> bool:
+        """Whether why it is gone is known soon: connections are closed before a process ends."""
+        return self.is_closed and not self.has_lost
 
     def verdict(self) -> str | None:
         """Why it is gone; None if it is not, or if it has only lost others."""
@@ -164,7 +171,8 @@ class Followers:
                 other.drain()
             verdicts = [said for other in self._processes if (said := other.verdict())]
             silent = [other.rank for other in self._processes if not other.has_lost]
-            if verdicts or not silent or time.monotonic() > deadline:
+            patience = DYING if any(other.is_dying for other in self._processes) else 0.0
+            if verdicts or not silent or time.monotonic() > deadline + patience:
                 break
             time.sleep(0.05)
         if verdicts:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import random
 import socket
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +16,7 @@ LEARNER, ACTOR = "learner", "actor"
 # The learner's part of the graph, by scopes below the root; actors have the rest for themselves.
 SHARED = ("policy", "rollouts", "version")
 QUIET = {"TF_CPP_MIN_LOG_LEVEL": "2", "GRPC_VERBOSITY": "ERROR"}
+PORTS = range(20_000, 32_000)
 EXAMPLE = "{learner: 'host1:4000', actors: ['host2:4000', 'host3:4000']}"
 
 
@@ -104,15 +107,18 @@ def is_listening(address: str, timeout: float = 2.0) -> bool:
 
 
 def free_ports(count: int) -> list[int]:
-    """Different ones that nobody listens on, on any address: TensorFlow takes them all."""
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for each in sockets:
-            each.bind(("", 0))
-        return [int(each.getsockname()[1]) for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()
+    """Different ones that nobody listens on, on any address: TensorFlow takes them all.
+
+    A task listens seconds later. So they are below those that the system gives to whoever connects.
+    """
+    found: list[int] = []
+    for port in random.SystemRandom().sample(PORTS, len(PORTS)):
+        if len(found) == count:
+            break
+        with socket.socket() as each, suppress(OSError):
+            each.bind(("", port))
+            found.append(port)
+    return found
 
 
 def keep_quiet() -> None:
