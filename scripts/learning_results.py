@@ -82,6 +82,7 @@ TASKS = {
         demonstrator="agent=dqn env=cartpole",
     ),
     "dqn_cartpole_short": Task("agent=dqn env=cartpole total_timesteps=5_000", None, ""),
+    "impala_cartpole": Task("agent=impala env=cartpole", 475, ""),
     "r2d2_recall": Task("agent=r2d2 env=recall", 0.9, ""),
     "recurrent_ppo_recall": Task("agent=ppo env=recall network=lstm", 0.9, ""),
     "sac_pendulum": Task("agent=sac env=pendulum", -200, "-157 at 20k"),
