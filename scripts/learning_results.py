@@ -6,13 +6,15 @@
 
 Each run is `rlg train` in a process of its own on one thread, and then 20 new episodes with the
 last weights (`rlg eval`): no run is stopped at a good moment. Raw figures are kept, so that the
-table can be written again and runs can be added one at a time.
+table can be written again and runs can be added one at a time. What demonstrations cost is not
+counted.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import resource
 import subprocess
@@ -21,6 +23,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from statistics import fmean, median, stdev
 from typing import Any
@@ -38,12 +41,16 @@ SINGLE = dict.fromkeys(
     ),
     "1",
 )
+DEMONSTRATIONS = 5  # episodes, with a seed that no line of the table has
+DEMONSTRATOR = ("backend=torch", "seed=100")
 TEXT = f"""\
 `python scripts/learning_results.py run` makes these runs: the command of each line with `backend=`
 and `seed=` added, on one thread. After the whole budget, without a stop at a good moment, the last
 weights play {EPISODES} new episodes without exploration. Mean and deviation are over the means of
 the seeds; bold means are below the threshold. Lines with fewer than five seeds are not complete
-yet. Seconds are medians, on a machine with other work on it: compare CPU seconds.
+yet. Published figures are rl-zoo3's where no other source is named. Seconds are medians, on a
+machine with other work on it: compare CPU seconds. `agent=dqfd` learns from {DEMONSTRATIONS}
+episodes that `rlg eval RUN --record` wrote, of `agent=dqn env=cartpole {" ".join(DEMONSTRATOR)}`.
 """
 
 
@@ -52,10 +59,11 @@ class Task:
     """What to train, what is expected of it, and what others published."""
 
     overrides: str
-    threshold: float
+    threshold: float | None  # None: a line to compare others with
     published: str
     backends: tuple[str, ...] = ("torch", "tf")
     seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
+    demonstrator: str = ""  # whose episodes it learns from
 
 
 TASKS = {
@@ -65,6 +73,18 @@ TASKS = {
     "ppo_pendulum": Task("agent=ppo env=pendulum", -200, "-172.2 at 100k"),
     "recurrent_ppo": Task("agent=ppo env=cartpole_positions network=lstm", 400, "500 at 100k"),
     "dqn_cartpole": Task("agent=dqn env=cartpole", 475, "500 at 50k"),
+    "dqn_acrobot": Task("agent=dqn env=acrobot total_timesteps=100_000", -100, "-76.6 at 100k"),
+    "rainbow_cartpole": Task("agent=rainbow env=cartpole", 475, ""),
+    "dqfd_cartpole": Task(
+        "agent=dqfd env=cartpole total_timesteps=5_000",
+        475,
+        "",
+        demonstrator="agent=dqn env=cartpole",
+    ),
+    "dqn_cartpole_short": Task("agent=dqn env=cartpole total_timesteps=5_000", None, ""),
+    "impala_cartpole": Task("agent=impala env=cartpole", 475, ""),
+    "r2d2_recall": Task("agent=r2d2 env=recall", 0.9, ""),
+    "recurrent_ppo_recall": Task("agent=ppo env=recall network=lstm", 0.9, ""),
     "sac_pendulum": Task("agent=sac env=pendulum", -200, "-157 at 20k"),
     "td3_pendulum": Task("agent=td3 env=pendulum", -200, "-152 at 20k"),
     "ddpg_pendulum": Task("agent=ddpg env=pendulum", -200, "-152 at 20k"),
@@ -92,10 +112,12 @@ TASKS = {
 }
 
 
-def train(overrides: str, backend: str, seed: int) -> dict[str, Any]:
+def train(overrides: str, backend: str, seed: int, demonstrator: str = "") -> dict[str, Any]:
     """One run to the end of its budget, and what its last weights reach."""
+    words = [*overrides.split(), f"backend={backend}", f"seed={seed}"]
+    if demonstrator:
+        words.append(f"agent.demonstrations={demonstrations(demonstrator).name}/recorded.npz")
     with tempfile.TemporaryDirectory() as folder:
-        words = [*overrides.split(), f"backend={backend}", f"seed={seed}"]
         begun, before = time.perf_counter(), _cpu_seconds()
         _rlg("train", *words, f"hydra.run.dir={folder}/run")
         seconds, cpu_seconds = time.perf_counter() - begun, _cpu_seconds() - before
@@ -107,6 +129,16 @@ def train(overrides: str, backend: str, seed: int) -> dict[str, Any]:
         "seconds": round(seconds, 1),
         "cpu_seconds": round(cpu_seconds, 1),
     }
+
+
+@cache
+def demonstrations(overrides: str) -> tempfile.TemporaryDirectory[str]:
+    """A folder, until the end of this process, with episodes of a run by these overrides."""
+    folder = tempfile.TemporaryDirectory()
+    _rlg("train", *overrides.split(), *DEMONSTRATOR, f"hydra.run.dir={folder.name}/run")
+    file, count = f"{folder.name}/recorded.npz", str(DEMONSTRATIONS)
+    _rlg("eval", f"{folder.name}/run", "--record", file, "--episodes", count)
+    return folder
 
 
 def _rlg(*words: str) -> str:
@@ -148,7 +180,7 @@ def section(runs: Sequence[dict[str, Any]]) -> str:
         if (found := [r for r in runs if (r["task"], r["backend"]) == (name, backend)])
     ]
     head = (
-        "| `rlg train` | backend | steps | mean | deviation | seeds | at least | rl-zoo3 "
+        "| `rlg train` | backend | steps | mean | deviation | seeds | at least | published "
         "| seconds | CPU seconds |\n|---|---|---:|---:|---:|---|---:|---|---:|---:|\n"
     )
     return f"{BEGIN}\n\n{TEXT}\n{head}" + "".join(f"{row}\n" for row in rows) + f"\n{END}"
@@ -158,13 +190,17 @@ def _row(task: Task, backend: str, runs: Sequence[dict[str, Any]]) -> str:
     means = {run["seed"]: fmean(run["returns"]) for run in runs}
 
     def shown(mean: float) -> str:
-        return f"{mean:.1f}" if mean >= task.threshold else f"**{mean:.1f}**"
+        number = f"{mean:.{digits}f}"
+        return f"**{number}**" if mean < least else number
 
-    spread = stdev(means.values()) if len(means) > 1 else 0.0
+    least = -math.inf if task.threshold is None else task.threshold
+    digits = 2 if 0.0 < least <= 1.0 else 1
+    spread = f"{stdev(means.values()):.{digits}f}" if len(means) > 1 else "one seed"
     each = ", ".join(f"{seed}: {shown(mean)}" for seed, mean in sorted(means.items()))
     wall, cpu = (median(run[name] for run in runs) for name in ("seconds", "cpu_seconds"))
     cells = [f"`{task.overrides}`", backend, f"{median(run['steps'] for run in runs):,.0f}"]
-    cells += [shown(fmean(means.values())), f"{spread:.1f}", each, f"{task.threshold:g}"]
+    at_least = "" if task.threshold is None else f"{task.threshold:g}"
+    cells += [shown(fmean(means.values())), spread, each, at_least]
     return "| " + " | ".join([*cells, task.published, f"{wall:.0f}", f"{cpu:.0f}"]) + " |"
 
 
@@ -197,7 +233,9 @@ def main(words: Sequence[str]) -> None:
     for run in wanted(asked.tasks, asked.backends, asked.seeds) if asked.verb == "run" else ():
         if any(run.items() <= known.items() for known in runs):
             continue
-        runs.append(run | train(TASKS[run["task"]].overrides, run["backend"], run["seed"]))
+        task = TASKS[run["task"]]
+        found = train(task.overrides, run["backend"], run["seed"], task.demonstrator)
+        runs.append(run | found)
         print(*run.values(), fmean(runs[-1]["returns"]), flush=True)
         write(runs)
     PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), runs), encoding="utf-8")

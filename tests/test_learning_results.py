@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from statistics import fmean
+from typing import Any
 
 import pytest
+import yaml
 
 from scripts import curves, learning_results, record_results
 
@@ -38,7 +41,43 @@ def test_a_line_has_mean_deviation_every_seed_and_marks_what_is_below_the_thresh
         "| `agent=ppo env=cartpole` | torch | 1,024 | 480.0 | 28.3 | 0: 500.0, 1: **460.0** | 475 "
         "| 500 at 100k | 3 | 3 |"
     )
-    assert "| tf | 1,024 | 500.0 | 0.0 | 0: 500.0 |" in tf
+    assert "| tf | 1,024 | 500.0 | one seed | 0: 500.0 |" in tf
+
+
+def test_rewards_of_1_have_two_digits_and_a_line_to_compare_with_has_no_threshold():
+    text = learning_results.section(
+        [run(0, -0.12, "r2d2_recall"), run(0, 8.0, "dqn_cartpole_short")]
+    )
+    short, recall = [line for line in text.splitlines() if line.startswith("| `agent")]
+    assert "| **0.88** | one seed | 0: **0.88** | 0.9 |" in recall
+    assert "| 9.0 | one seed | 0: 9.0 |  |" in short
+
+
+def experiments() -> dict[str, Any]:
+    """Expectations by the overrides that an experiment stands for, and what it changes."""
+    found = {}
+    for path in (PAGE.parents[1] / "experiments").glob("*.yaml"):
+        experiment = yaml.safe_load(path.read_text())
+        chosen = (line for line in experiment.get("defaults", ()) if isinstance(line, dict))
+        words = [f"{k.removeprefix('override /')}={v}" for line in chosen for k, v in line.items()]
+        if experiment.keys() == {"defaults", "expected"}:
+            found[" ".join(words)] = experiment["expected"]
+    return found
+
+
+def test_experiments_with_tuned_values_name_seeds_that_reached_what_they_expect():
+    means = {
+        (learning_results.TASKS[run["task"]].overrides, run["seed"]): fmean(run["returns"])
+        for run in learning_results.read()
+        if run["backend"] == "torch"
+    }
+    checked = 0
+    for overrides, expected in experiments().items():
+        for seed in expected["seeds"]:
+            if (overrides, seed) in means:
+                assert means[overrides, seed] >= expected["mean_reward"], (overrides, seed)
+                checked += 1
+    assert checked >= 20
 
 
 def test_both_scripts_leave_the_others_table_as_it_is():
@@ -70,7 +109,7 @@ def test_runs_are_added_one_at_a_time_and_known_ones_are_not_made_again(files, m
     monkeypatch.setattr(learning_results, "train", train)
     words = ["run", "--tasks", "ppo_cartpole", "--backends", "torch", "--seeds", "0,1,2"]
     learning_results.main(words)
-    assert asked == [("agent=ppo env=cartpole", "torch", 0, 1), (*asked[0][:2], 2, 2)]
+    assert asked == [("agent=ppo env=cartpole", "torch", 0, "", 1), (*asked[0][:2], 2, "", 2)]
     assert [run["seed"] for run in learning_results.read()] == [0, 1, 2]
     assert "0: 480.0, 1: **451.0**, 2: 480.0" in (files / "results.md").read_text()
 

@@ -187,15 +187,6 @@ def settings(backend: str = "torch", **changes: Any) -> dict[str, Any]:
     return {**base, **changes}
 
 
-@pytest.mark.parametrize("backend", ["torch", "tf"])
-def test_a_resumed_run_equals_one_that_was_not_stopped(backend, tmp_path):
-    train(settings(backend), tmp_path)
-    expected = course(tmp_path)
-    assert expected[0] == 512
-    assert resume(tmp_path, checkpoint=128).resumed_at == 128
-    assert course(tmp_path) == expected
-
-
 def test_a_killed_recurrent_run_goes_on_exactly(tmp_path):
     changed = settings(network=LSTM)
     train(changed, tmp_path / "whole")

@@ -315,12 +315,8 @@ def run(kind: str, backend: str = "torch", env: str = "pendulum", **changes: Any
     }
 
 
-@pytest.mark.parametrize("backend", ["torch", "tf"])
-@pytest.mark.parametrize(
-    ("kind", "env"), [("sac", "pendulum"), ("sac", "cartpole"), ("td3", "pendulum")]
-)
-def test_a_resumed_run_equals_one_that_was_not_stopped(kind, env, backend, tmp_path):
-    train(run(kind, backend, env), tmp_path)
+def test_a_resumed_run_of_choices_equals_one_that_was_not_stopped(tmp_path):
+    train(run("sac", env="cartpole"), tmp_path)
     expected = course(tmp_path)
     assert resume(tmp_path, checkpoint=128).resumed_at == 128
     assert course(tmp_path) == expected

@@ -148,13 +148,12 @@ def test_configurations_are_those_of_the_papers():
     assert (tuned["network"]["units"], tuned["network"]["noisy"]) == ([128, 128], True)
 
 
-@pytest.mark.parametrize("executor", ["local", "threads"])
-def test_a_run_resumes_exactly(tmp_path, executor):
+def test_a_run_with_a_thread_resumes_exactly(tmp_path):
     changes = {
         "total_timesteps": 384,
         "memory": {"type": "prioritized_replay", "buffer_size": 300},
         "network": {"type": "mlp", "units": [16], "noisy": True},
-        "executor": {"type": executor},
+        "executor": {"type": "threads"},
         "evaluation": {"interval": 0},
     }
     settings = config(**changes)

@@ -11,7 +11,7 @@ import numpy as np
 from rlg.api.agents.dqn import DQNAgent
 from rlg.errors import ComponentError
 from rlg.execution.adders import Frames, PrioritizedWindows, Steps
-from rlg.execution.types import Action, Batch, Clock, Sample
+from rlg.execution.types import Action, Batch, Clock
 from rlg.graph.components.actions import num_choices
 from rlg.graph.components.algorithms.apex import ApexDQN
 from rlg.graph.components.algorithms.distributional_dqn import DistributionalApexDQN
@@ -138,14 +138,3 @@ class ApexAgent(DQNAgent):
     def prepare(self, batch: Batch) -> Batch:
         records, priorities = self.executor.execute("prepare", batch.records)
         return Batch(records, batch.size, priorities)
-
-    # -- memory -----------------------------------------------------------------------------------
-    def sample(self, n: int, clock: Clock) -> Sample:
-        """Records for the learner, in another process."""
-        beta = np.float32(self.beta_at(clock))
-        records, keys, weights, total, least = self.executor.execute("sample", n, beta)
-        return Sample(records, keys, weights, float(total), float(least))
-
-    def update_priorities(self, keys: Any, priorities: Any) -> int:
-        """Returns how many keys were stale, of records that are gone."""
-        return int(self.executor.execute("update_priorities", keys, priorities))

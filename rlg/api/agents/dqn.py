@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -18,10 +18,9 @@ from rlg.graph.components.algorithms.dqn import DQN
 from rlg.graph.components.algorithms.recurrent_dqn import RecurrentDQN
 from rlg.graph.components.heads.distributional import check_atoms
 from rlg.graph.components.memories.frames import FrameReplay
-from rlg.graph.components.memories.prioritized import Prioritized, has_priorities
+from rlg.graph.components.memories.prioritized import Prioritized
 from rlg.graph.components.networks.auto import for_observations
 from rlg.graph.components.schedules import make_schedule
-from rlg.graph.components.schedules.schedule import Schedule
 from rlg.graph.limits import (
     FiniteFloat,
     Fraction,
@@ -126,7 +125,7 @@ class DQNAgent(Observing):
         self.is_recurrent = hasattr(self._network, "unroll")
         self.restart_adders()
         self._epsilons = None if exploration is None else make_schedule(exploration)
-        self._learning_rates: Schedule | None = getattr(make(optimizer), "schedule", None)
+        self._learning_rates = getattr(make(optimizer), "schedule", None)
         self._check()
         self._synced_at = 0
 
@@ -258,19 +257,6 @@ class DQNAgent(Observing):
             spaces["priorities"] = FloatBox()
         return spaces
 
-    def record_space(self) -> Space:
-        return self._adder.stored(self._step_spaces())
-
-    def _step_spaces(self) -> dict[str, Space]:
-        return {
-            "states": self.observation_space,
-            "actions": self.action_space,
-            "rewards": FloatBox(),
-            "terminals": BoolBox(),
-            "next_states": self.observation_space,
-            "truncations": BoolBox(),
-        }
-
     @property
     def _keeps_frames(self) -> bool:
         return isinstance(self._memory, FrameReplay)
@@ -282,15 +268,10 @@ class DQNAgent(Observing):
         return box.shape[-1] if isinstance(box, Box) and len(box.shape) > 1 else 0
 
     @property
-    def _is_prioritized(self) -> bool:
-        return has_priorities(self._memory)
+    def _steps_per_record(self) -> int:
+        return self.sequence_length - self.burn_in if self.is_recurrent else 1
 
     # -- schedules: functions of the clock --------------------------------------------------------
-    def beta_at(self, clock: Clock) -> float:
-        """The exponent of importance weights."""
-        start: float = self._memory.beta
-        return start + clock.progress * (self.final_beta - start)
-
     def epsilon_at(self, clock: Clock) -> float:
         """The share of random actions: linear over the first part of the run, then constant."""
         if self._epsilons is not None:
@@ -334,19 +315,11 @@ class DQNAgent(Observing):
         return Action(actions, columns, after)
 
     # -- learner ----------------------------------------------------------------------------------
-    def insert(self, batch: Batch, first_env: int = 0) -> None:
-        """Steps as they were sampled, or records of another memory, whose environments are
-        numbered from `first_env` in this one.
-        """
-        records, priorities = batch.records, batch.priorities
-        if priorities is None:
-            self.executor.execute("observe", records)
-        else:
-            if self._keeps_frames:
-                records = self._renumbered(records, first_env)
-            known = (priorities,) if isinstance(self._memory, Prioritized) else ()
-            self.executor.execute("insert", records, *known)
-        self.stored += batch.size
+    def _insertable(self, batch: Batch, first_env: int) -> tuple[Any, ...]:
+        records = batch.records
+        if self._keeps_frames:
+            records = self._renumbered(records, first_env)
+        return (records, batch.priorities) if isinstance(self._memory, Prioritized) else (records,)
 
     def _renumbered(self, records: Mapping[str, Any], first_env: int) -> dict[str, Any]:
         # Replay data of other engines may be of more environments.
@@ -355,19 +328,8 @@ class DQNAgent(Observing):
         rows = {**records["rows"], "env_ids": env_ids}
         return {**records, "rows": rows, "env_ids": (records["env_ids"] + first_env) % room}
 
-    def export(self) -> Iterator[Batch]:
-        """All replay data, as batches that fit any other memory."""
-        assert isinstance(self._root, DQN)
-        steps = self.sequence_length - self.burn_in if self.is_recurrent else 1  # of a record
-        for records, priorities in self._root.memory.export():
-            yield Batch(records, steps * len(priorities), priorities)
-
     def learn(self, batch: Batch | Sample | None, clock: Clock) -> LearnResult:
-        settings: dict[str, float] = {}
-        if self._learning_rates is not None:
-            settings["learning_rate"] = self._learning_rates.at(clock.progress)
-        if batch is None and self._is_prioritized:
-            settings["beta"] = self.beta_at(clock)
+        settings = self._scheduled(clock, samples=batch is None)
         inputs: dict[str, Any] = {name: np.float32(value) for name, value in settings.items()}
         priorities = None
         if batch is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,16 +12,13 @@ from rlg.errors import ComponentError
 from rlg.execution.adders import Steps, Windows
 from rlg.execution.cadence import Cadence
 from rlg.execution.types import Action, Batch, Clock, LearnResult, Sample
-from rlg.graph.components.algorithms.off_policy import OffPolicy
 from rlg.graph.components.layers.vectors import is_vector
 from rlg.graph.components.memories.frames import FrameReplay
-from rlg.graph.components.memories.prioritized import has_priorities
 from rlg.graph.components.networks.auto import for_observations
-from rlg.graph.components.policies.unit_actions import is_continuous
-from rlg.graph.components.schedules.schedule import Schedule
+from rlg.graph.components.policies.unit_actions import is_continuous, to_unit
 from rlg.graph.limits import Fraction, PositiveFraction, PositiveInt
 from rlg.graph.registry import make
-from rlg.graph.spaces import BoolBox, Box, FloatBox, IntBox, Space
+from rlg.graph.spaces import Box, FloatBox, IntBox, Space
 
 # Updates in one call at most: stop requests are looked at between calls.
 MOST_AT_ONCE = 32
@@ -81,7 +78,7 @@ class OffPolicyAgent(Observing):
         self.final_beta = final_beta
         self.num_envs = num_envs
         self._memory = make(memory)
-        self._learning_rates: Schedule | None = getattr(make(optimizer), "schedule", None)
+        self._learning_rates = getattr(make(optimizer), "schedule", None)
         self.restart_adders()
         self._is_scaled = is_continuous(action_space)
         self._check()
@@ -149,22 +146,9 @@ class OffPolicyAgent(Observing):
         spaces |= {"weights": FloatBox(), "keys": IntBox(), "priorities": FloatBox()}
         if self._learning_rates is not None:
             spaces["learning_rate"] = number
-        if has_priorities(self._memory):
+        if self._is_prioritized:
             spaces["beta"] = number
         return spaces
-
-    def record_space(self) -> Space:
-        return self._adder.stored(self._step_spaces())
-
-    def _step_spaces(self) -> dict[str, Space]:
-        return {
-            "states": self.observation_space,
-            **self.columns,
-            "rewards": FloatBox(),
-            "terminals": BoolBox(),
-            "next_states": self.observation_space,
-            "truncations": BoolBox(),
-        }
 
     # -- actor ------------------------------------------------------------------------------------
     def is_uniform_at(self, clock: Clock) -> bool:
@@ -185,24 +169,10 @@ class OffPolicyAgent(Observing):
         return Batch(records, batch.size, np.full(batch.size, np.nan, np.float32))
 
     # -- learner ----------------------------------------------------------------------------------
-    def insert(self, batch: Batch, first_env: int = 0) -> None:
-        """Steps as they were sampled, or records of another memory."""
-        if batch.priorities is None:
-            self.executor.execute("observe", batch.records)
-        else:
-            self.executor.execute("insert", batch.records, batch.priorities)
-        self.stored += batch.size
-
-    def export(self) -> Iterator[Batch]:
-        """All replay data, as batches that fit any other memory."""
-        assert isinstance(self._root, OffPolicy)
-        for records, priorities in self._root.memory.export():
-            yield Batch(records, len(priorities), priorities)
-
     def learn(self, batch: Batch | Sample | None, clock: Clock) -> LearnResult:
         if batch is None:
             return self._learn(1, clock)
-        settings = self._settings(clock)
+        settings = self._scheduled(clock, samples=False)
         inputs: dict[str, Any] = {name: np.float32(value) for name, value in settings.items()}
         if isinstance(batch, Sample):
             inputs["weights"] = batch.weights
@@ -213,37 +183,10 @@ class OffPolicyAgent(Observing):
         return self._learn(self.burst if due >= self.burst else 1, clock)
 
     def _learn(self, count: int, clock: Clock) -> LearnResult:
-        settings = self._settings(clock)
-        if has_priorities(self._memory):
-            settings["beta"] = self.beta_at(clock)
+        settings = self._scheduled(clock, samples=True)
         numbers = {name: np.float32(value) for name, value in settings.items()}
         figures = self.executor.execute("update", self.batch_size, count, **numbers)
         return LearnResult({**figures, **settings}, updates=count)
-
-    def _settings(self, clock: Clock) -> dict[str, float]:
-        rates = self._learning_rates
-        return {} if rates is None else {"learning_rate": rates.at(clock.progress)}
-
-    def beta_at(self, clock: Clock) -> float:
-        """The exponent of importance weights; 0, which makes all of them 1, without priorities."""
-        if not has_priorities(self._memory):
-            return 0.0
-        start: float = self._memory.beta
-        return start + clock.progress * (self.final_beta - start)
-
-    # -- memory -----------------------------------------------------------------------------------
-    def sample(self, n: int, clock: Clock) -> Sample:
-        """Records for the learner, in another process."""
-        if has_priorities(self._memory):
-            beta = np.float32(self.beta_at(clock))
-            records, keys, weights, total, least = self.executor.execute("sample", n, beta)
-            return Sample(records, keys, weights, float(total), float(least))
-        records, rows, size = self.executor.execute("sample", n)
-        return Sample(records, rows, np.ones(n, np.float32), float(size), 1.0)
-
-    def update_priorities(self, keys: Any, priorities: Any) -> int:
-        """Returns how many keys were stale, of records that are gone."""
-        return int(self.executor.execute("update_priorities", keys, priorities))
 
     # -- the paper's API --------------------------------------------------------------------------
     def observe(
@@ -256,12 +199,11 @@ class OffPolicyAgent(Observing):
         env_id: str | None = None,
         truncations: Any = None,
     ) -> None:
-        learned = self._unit(actions) if self._is_scaled else actions
+        learned = self._in_units(actions) if self._is_scaled else actions
         super().observe(states, learned, rewards, terminals, next_states, env_id, truncations)
 
-    def _unit(self, actions: Any) -> Any:
+    def _in_units(self, actions: Any) -> Any:
         """The environment's actions as they are learnt from."""
         box = self.action_space
         assert isinstance(box, Box)
-        low, high = (np.asarray(bound, np.float32) for bound in (box.low, box.high))
-        return 2.0 * (np.asarray(actions, np.float32) - low) / (high - low) - np.float32(1.0)
+        return to_unit(*(np.asarray(x, np.float32) for x in (actions, box.low, box.high)))

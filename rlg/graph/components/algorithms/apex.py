@@ -12,7 +12,7 @@ from rlg.graph.components.memories.frame_transitions import FrameTransitions
 from rlg.graph.components.memories.frames import FrameReplay
 from rlg.graph.components.memories.prioritized import Prioritized
 from rlg.graph.components.networks.stack import accepted
-from rlg.graph.limits import PositiveFraction, PositiveInt
+from rlg.graph.limits import PositiveInt
 
 
 class ApexDQN(DQN):
@@ -31,13 +31,11 @@ class ApexDQN(DQN):
         policy: Any,
         action_space: Any,
         memory: Any = "prioritized_replay",
-        loss: Any = "dqn_loss",
-        optimizer: Any = "adam",
-        exploration: Any = "epsilon_greedy",
-        tau: PositiveFraction = 1.0,
+        *,
         n_step: PositiveInt = 3,
+        **options: Any,
     ) -> None:
-        super().__init__(policy, action_space, memory, loss, optimizer, exploration, tau, n_step)
+        super().__init__(policy, action_space, memory, n_step=n_step, **options)
         if not isinstance(self.memory, Prioritized):
             raise ComponentError(
                 f"ApexDQN: the memory is a {type(self.memory).__name__}, which has no priorities. "

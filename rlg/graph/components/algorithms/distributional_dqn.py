@@ -8,7 +8,6 @@ from rlg.errors import ComponentError
 from rlg.graph import api
 from rlg.graph.components.algorithms.apex import ApexDQN
 from rlg.graph.components.algorithms.dqn import DQN
-from rlg.graph.limits import PositiveFraction, PositiveInt
 
 
 class DistributionalDQN(DQN):
@@ -23,14 +22,11 @@ class DistributionalDQN(DQN):
         self,
         policy: Any,
         action_space: Any,
-        memory: Any = "replay",
+        *,
         loss: Any = "categorical_dqn_loss",
-        optimizer: Any = "adam",
-        exploration: Any = "epsilon_greedy",
-        tau: PositiveFraction = 1.0,
-        n_step: PositiveInt = 1,
+        **options: Any,
     ) -> None:
-        super().__init__(policy, action_space, memory, loss, optimizer, exploration, tau, n_step)
+        super().__init__(policy, action_space, loss=loss, **options)
         head = getattr(self.policy, "head", None)
         for name in ("n_atoms", "v_min", "v_max"):
             if getattr(head, name, None) != getattr(self.loss, name, None):
@@ -79,19 +75,6 @@ class DistributionalApexDQN(DistributionalDQN, ApexDQN):
 
     Priorities are TD errors of the means, which actors know from their Q-values.
     """
-
-    def __init__(
-        self,
-        policy: Any,
-        action_space: Any,
-        memory: Any = "prioritized_replay",
-        loss: Any = "categorical_dqn_loss",
-        optimizer: Any = "adam",
-        exploration: Any = "epsilon_greedy",
-        tau: PositiveFraction = 1.0,
-        n_step: PositiveInt = 3,
-    ) -> None:
-        super().__init__(policy, action_space, memory, loss, optimizer, exploration, tau, n_step)
 
     def _errors(self, td_errors: Any, divergences: Any) -> Any:
         return td_errors

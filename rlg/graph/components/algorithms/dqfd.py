@@ -12,7 +12,7 @@ from rlg.graph.components.losses.margin import LargeMarginLoss
 from rlg.graph.components.memories.demonstrations import DemonstrationReplay
 from rlg.graph.components.memories.one_and_n_step import OneAndNStep
 from rlg.graph.components.networks.stack import accepted
-from rlg.graph.limits import NonNegativeFloat, PositiveFraction, PositiveInt
+from rlg.graph.limits import NonNegativeFloat, PositiveInt
 
 
 class DQfD(DQN):
@@ -30,18 +30,16 @@ class DQfD(DQN):
         self,
         policy: Any,
         action_space: Any,
+        *,
         memory: Any = "demonstration_replay",
-        loss: Any = "dqn_loss",
-        optimizer: Any = "adam",
-        exploration: Any = "epsilon_greedy",
-        tau: PositiveFraction = 1.0,
         n_step: PositiveInt = 10,
         n_step_weight: NonNegativeFloat = 1.0,
         margin: NonNegativeFloat = 0.8,
         margin_weight: NonNegativeFloat = 1.0,
         l2: NonNegativeFloat = 1e-5,
+        **options: Any,
     ) -> None:
-        super().__init__(policy, action_space, memory, loss, optimizer, exploration, tau, n_step)
+        super().__init__(policy, action_space, memory, n_step=n_step, **options)
         if not isinstance(self.memory, DemonstrationReplay):
             raise ComponentError(
                 f"DQfD: the memory is a {type(self.memory).__name__}, which would overwrite "

@@ -8,7 +8,7 @@ from rlg.graph import Static, Tensor, api, graph_fn
 from rlg.graph.components.algorithms.dqn import DQN
 from rlg.graph.components.algorithms.sequences import with_time
 from rlg.graph.components.networks.stack import accepted
-from rlg.graph.limits import NonNegativeInt, PositiveFraction, PositiveInt
+from rlg.graph.limits import NonNegativeInt
 from rlg.graph.spaces import Space, map_leaves
 
 # Of a sequence's priority: this share of its largest TD error, the rest of the mean.
@@ -31,16 +31,12 @@ class RecurrentDQN(DQN):
         self,
         policy: Any,
         action_space: Any,
-        memory: Any = "replay",
-        loss: Any = "dqn_loss",
-        optimizer: Any = "adam",
-        exploration: Any = "epsilon_greedy",
-        tau: PositiveFraction = 1.0,
-        n_step: PositiveInt = 1,
+        *,
         burn_in: NonNegativeInt = 0,
         stored_state: bool = False,
+        **options: Any,
     ) -> None:
-        super().__init__(policy, action_space, memory, loss, optimizer, exploration, tau, n_step)
+        super().__init__(policy, action_space, **options)
         self.burn_in = burn_in
         self.stored_state = stored_state
 

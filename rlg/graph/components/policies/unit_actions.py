@@ -42,7 +42,7 @@ class UnitActions(Component):
     def unscale(self, actions: Tensor) -> Tensor:
         """From the environment's bounds to [-1, 1]."""
         low, high = self._bounds()
-        return 2.0 * (self.ops.cast(actions, "float32") - low) / (high - low) - 1.0
+        return to_unit(self.ops.cast(actions, "float32"), low, high)
 
     def _bounds(self) -> tuple[Tensor, Tensor]:
         low, high = (
@@ -50,6 +50,11 @@ class UnitActions(Component):
             for bound in (self.action_space.low, self.action_space.high)
         )
         return low, high
+
+
+def to_unit(actions: Any, low: Any, high: Any) -> Any:
+    """From [low, high] to [-1, 1]; of tensors, or of NumPy's arrays."""
+    return 2.0 * (actions - low) / (high - low) - 1.0
 
 
 def is_continuous(space: Space) -> bool:
