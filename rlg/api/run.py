@@ -219,10 +219,12 @@ def _resume(
 def _follow_others(config: Mapping[str, Any]) -> None:
     """A process beside the one that has the run folder: it follows, and that is all."""
     if actor_task(config["executor"]) is not None:
-        from rlg.execution.engines.tf_cluster.actor import follow
+        from rlg.execution.engines.tf_cluster.actor import act, setup_of
 
+        with phase("preparing"):
+            setup = setup_of(ConfiguredAgents(config), config["executor"])
         with phase("running"):
-            follow(ConfiguredAgents(config), config["executor"])
+            act(setup)
         raise SystemExit(0)
     if not is_follower(config["executor"]):
         return

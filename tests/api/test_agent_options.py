@@ -73,9 +73,9 @@ def test_an_agent_learns_with_a_recurrent_network(agent, tmp_path):
 WITHOUT_MEMORY = {
     "apex": "windows of steps and no sequences, so it has no recurrent networks. Use agent=r2d2",
     "ddpg": "it replays single steps, so it has no recurrent networks. Use another network",
-    "dqfd": "it learns plain Q-values from single steps. Use a network without memory",
-    "qr_dqn": "networks that remember learn plain Q-values. Set distributional to null",
-    "rainbow": "networks that remember learn plain Q-values. Set distributional to null",
+    "dqfd": "it learns plain Q-values from single steps. Use a network that is not recurrent",
+    "qr_dqn": "recurrent networks learn plain Q-values. Set distributional to null",
+    "rainbow": "recurrent networks learn plain Q-values. Set distributional to null",
     "random": "agent random has no network",
     "sac": "it replays single steps, so it has no recurrent networks. Use another network",
     "td3": "it replays single steps, so it has no recurrent networks. Use another network",

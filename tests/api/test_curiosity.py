@@ -63,7 +63,7 @@ def test_a_run_resumes_exactly_and_logs_what_it_earned(tmp_path):
 
 def test_recurrent_networks_and_several_choices_are_refused():
     lstm = {"type": "lstm", "units": 4}
-    with pytest.raises(ComponentError, match="networks without memory"):
+    with pytest.raises(ComponentError, match="takes no recurrent network"):
         PPOAgent(Box((3,)), IntBox(2), network=lstm, curiosity=0.1)
     with pytest.raises(ComponentError, match="one choice or floats"):
         PPOAgent(Box((3,)), IntBox(2, shape=(2,)), network=MLP, curiosity=0.1)

@@ -148,7 +148,7 @@ def test_a_network_that_remembers_learns_what_others_can_not():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"network": LSTM, "memory": "frame_replay"}, "the network remembers, but frame_replay"),
+        ({"network": LSTM, "memory": "frame_replay"}, "the network is recurrent, but frame_replay"),
         ({"network": LSTM, "n_step": 2}, "sequences of single steps. Give n_step 1"),
         ({"n_step": 0}, "n_step must be at least 1, got 0"),
         ({"sequence_length": 0}, "sequence_length must be at least 1, got 0"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 import subprocess
 import sys
 
@@ -116,6 +117,23 @@ def test_a_run_without_a_checkpoint_that_can_be_read_says_so(rlg, run):
     result = rlg("export", "run", "--to", "numpy")
     assert result.code == 1
     assert len(result.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("to", ["numpy", "torch"])
+def test_an_export_that_can_not_be_written_leaves_the_earlier_one(rlg, run, to):
+    words = ("export", "run", "--to", to, "--observations", "1")
+    assert rlg(*words).code == 0
+    place = run / "export" / to
+    before = {file.name: file.read_bytes() for file in place.iterdir()}
+    _, most = limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2_000, most))  # as if the disk were full
+    try:
+        result = rlg(*words)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert result.code == 1
+    assert "File too large. Give a place that can be written." in result.err
+    assert {file.name: file.read_bytes() for file in place.iterdir()} == before
 
 
 def test_a_file_that_acts_differently_exits_1(rlg, run, monkeypatch):

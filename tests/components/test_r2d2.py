@@ -145,8 +145,8 @@ def test_an_agent_stores_what_it_remembered():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"network": "mlp", "burn_in": 2}, "are for networks that remember"),
-        ({"network": "mlp", "stored_state": True}, "are for networks that remember"),
+        ({"network": "mlp", "burn_in": 2}, "are for recurrent networks"),
+        ({"network": "mlp", "stored_state": True}, "are for recurrent networks"),
         ({"burn_in": 4}, "burn_in is 4, but a sequence has 4 steps"),
         (
             {"network": "mlp", "value_rescaling": True, "distributional": "quantile"},

@@ -17,6 +17,7 @@ import yaml
 
 from rlg.api.agents.factory import ConfiguredAgents
 from rlg.api.config.validate import validate
+from rlg.api.phases import exit_code_of
 from rlg.api.run import resume, train
 from rlg.errors import ExecutionError, SpecError
 from rlg.execution.engines import open_engine
@@ -223,8 +224,9 @@ TWO = {"learner": "127.0.0.1:4000", "actors": ["127.0.0.1:4001", "127.0.0.1:4002
     ],
 )
 def test_tasks_that_are_none_are_refused(tmp_path, changes, said):
-    with pytest.raises(SpecError, match=said):
+    with pytest.raises(SpecError, match=said) as error:
         train(ClusterSuite().settings(executor={**CLUSTER, **changes}), tmp_path / "run")
+    assert exit_code_of(error.value) == 2
 
 
 def test_addresses_are_those_of_the_configuration():

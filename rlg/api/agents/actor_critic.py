@@ -279,8 +279,8 @@ class PPOAgent(ActorCriticAgent):
             return None
         if self.is_recurrent:
             raise ComponentError(
-                "agent ppo: curiosity is for networks without memory. Set agent.curiosity=0, or "
-                "use another network."
+                "agent ppo: curiosity takes no recurrent network. Set agent.curiosity=0, or use "
+                "another network."
             )
         return {"type": "curiosity", "eta": self.curiosity, "network": self.network}
 

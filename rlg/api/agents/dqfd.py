@@ -79,8 +79,8 @@ class DQfDAgent(DQNAgent):
     def _check(self) -> None:
         if self.is_recurrent or self.distributional is not None:
             raise ComponentError(
-                "agent dqfd: it learns plain Q-values from single steps. Use a network without "
-                "memory, and set distributional to null."
+                "agent dqfd: it learns plain Q-values from single steps. Use a network that "
+                "is not recurrent, and set distributional to null."
             )
         super()._check()
         if not isinstance(self._memory, DemonstrationReplay):

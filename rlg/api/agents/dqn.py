@@ -142,18 +142,17 @@ class DQNAgent(Observing):
             raise ComponentError(f"agent dqn: {wrong}.")
         if self._keeps_frames and self.is_recurrent:
             raise ComponentError(
-                "agent dqn: the network remembers, but frame_replay keeps single steps. Use "
-                "another memory (memory=replay_frames, replay or prioritized), or a network "
-                "without memory."
+                "agent dqn: the network is recurrent, but frame_replay keeps single steps. Use "
+                "another memory (memory=replay_frames, replay or prioritized), or another network."
             )
         if self.is_recurrent and self.n_step > 1:
             raise ComponentError(
-                f"agent dqn: n_step is {self.n_step}, but a network that remembers learns from "
+                f"agent dqn: n_step is {self.n_step}, but a recurrent network learns from "
                 "sequences of single steps. Give n_step 1, or another network."
             )
         if not self.is_recurrent and (self.burn_in or self.stored_state):
             raise ComponentError(
-                "agent dqn: burn_in and stored_state are for networks that remember. Use "
+                "agent dqn: burn_in and stored_state are for recurrent networks. Use "
                 "network=lstm or gru, or leave them out."
             )
         if self.burn_in >= self.sequence_length:
@@ -167,7 +166,7 @@ class DQNAgent(Observing):
             )
         if self.is_recurrent and self.distributional is not None:
             raise ComponentError(
-                f"agent dqn: distributional is {self.distributional}, but networks that remember "
+                f"agent dqn: distributional is {self.distributional}, but recurrent networks "
                 "learn plain Q-values. Set distributional to null, or use another network."
             )
         if self.distributional == "categorical":

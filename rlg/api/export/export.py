@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from rlg.api.agents.factory import agent_of
@@ -55,7 +57,7 @@ def export(
     title = f"The greedy policy of {_name(run.config)} at step {run.step}, exported by rlg."
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        kind.write(policy, path, title)
+        _write(kind, policy, path, title)
         seed = key_of(int(run.config["seed"]), "rlg export") % 2**31
         parity = check_parity(
             run.agent, policy, kind.load(path, policy), run.config["env"], observations, seed
@@ -66,7 +68,7 @@ def export(
         write_atomically(metadata, json.dumps(content, indent=2) + "\n")
     except OSError as error:
         raise TrackingError(
-            f"--output {path}: {error.strerror}. Give a place that can be written."
+            f"--output {path}: {error.strerror or error}. Give a place that can be written."
         ) from error
     if not parity.agrees:
         raise ParityError(
@@ -74,6 +76,17 @@ def export(
             "what was compared."
         )
     return Exported(path, metadata, parity, usage)
+
+
+def _write(kind: Format, policy: GreedyPolicy, path: Path, title: str) -> None:
+    """Writes aside, then moves into place; on an error an earlier export stays."""
+    with TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as aside:
+        kind.write(policy, Path(aside, path.name), title)
+        for written in Path(aside).iterdir():
+            place = path.with_name(written.name)
+            if place.is_dir():
+                shutil.rmtree(place)
+            written.replace(place)
 
 
 def _place(kind: Format, folder: Path, output: Path | None) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,10 @@ def write_saved_model(
 
     module.policy = tf.function(policy, autograph=False)
     concrete = module.policy.get_concrete_function(**specs)
-    tf.saved_model.save(module, str(path), signatures={SIGNATURE: concrete})
+    try:
+        tf.saved_model.save(module, str(path), signatures={SIGNATURE: concrete})
+    except tf.errors.OpError as error:  # of its file system
+        raise OSError(errno.EIO, " ".join(str(error.message).split())) from error
 
 
 def load_saved_model(path: Path) -> Callable[..., dict[str, NDArray[Any]]]:

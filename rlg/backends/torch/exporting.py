@@ -6,6 +6,7 @@ exported programs too.
 
 from __future__ import annotations
 
+import io
 import logging
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -50,9 +51,11 @@ def exported_program(
 
 
 def write_program(program: torch.export.ExportedProgram, path: Path) -> None:
-    """Writes a .pt2 file."""
+    """Writes a .pt2 file. In memory first: torch aborts the process where a disk is full."""
+    content = io.BytesIO()
     with _quiet():
-        torch.export.save(program, path)
+        torch.export.save(program, content)
+    path.write_bytes(content.getbuffer())
 
 
 def load_program(path: Path, inputs: Sequence[str]) -> Callable[..., dict[str, NDArray[Any]]]:

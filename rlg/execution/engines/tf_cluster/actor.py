@@ -83,15 +83,15 @@ def await_learner(actor: FusedActor, address: str, patience: float) -> None:
     raise ExecutionError(f"no learner at {address} for {patience:g} s: {reason}")
 
 
-def follow(factory: AgentFactory, settings: Mapping[str, Any]) -> None:
-    """The whole run of an actor task that was started by itself, on its own machine."""
+def setup_of(factory: AgentFactory, settings: Mapping[str, Any]) -> Setup:
+    """That of an actor task that was started by itself, on its own machine."""
     index, tasks = actor_task(settings), Tasks.for_task(settings)
     assert index is not None
     if index >= len(tasks.actors):
         raise SpecError(f"executor.task: the cluster has {len(tasks.actors)} actors; count from 0.")
     # A start of its own each time: what it played before, it played already.
     salt = int.from_bytes(os.urandom(4), "little") >> 1
-    act(Setup(factory, tasks, index, salt, settings["patience"]))
+    return Setup(factory, tasks, index, salt, settings["patience"])
 
 
 def main() -> None:
