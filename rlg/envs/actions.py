@@ -70,7 +70,7 @@ class Actions:
         column = given.astype(box.dtype)
         if box.low is not None and box.high is not None:
             outside = (given < box.low) | (given > box.high)
-            if outside.any():
+            if np.count_nonzero(outside):
                 row = int(np.argwhere(outside)[0, 0])
                 raise self._refusal(path, f"of environment {row} are {given[row]}; give {box}")
         return column if start is None else column + start

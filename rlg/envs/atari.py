@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlg.envs.actions import Actions
+from rlg.envs.episodes import Ages
 from rlg.envs.layout import marks
 from rlg.envs.log import ActionLog
 from rlg.envs.vector import Step, VectorEnv
@@ -98,9 +99,9 @@ class AtariEnv(VectorEnv):
         super().__init__(name, num_envs, seed, options, space, self._actions.space)
         self._log = ActionLog([np.empty(num_envs, np.uint8)])
         self._opened = np.zeros(num_envs, np.int64)  # episode with which the stretch began
-        self._since = np.zeros(num_envs, np.int64)  # steps since
+        self._since = Ages(num_envs)  # steps since
         self._lives = np.zeros(num_envs, np.int32)
-        self._ages = np.zeros(num_envs, np.int64)  # steps since a game or life began
+        self._ages = Ages(num_envs)  # steps since a game or life began
 
     def picture(self, observations: Any) -> NDArray[np.uint8]:
         """What the agent sees, enlarged: ALE's vector environment shows nothing else."""
@@ -115,17 +116,17 @@ class AtariEnv(VectorEnv):
     def step(self, actions: Any) -> Step:
         self._require_start("step")
         (chosen,) = self._actions.columns(actions)  # ALE hangs on an action that doesn't exist
-        self._log.append([chosen], self._since)
+        self._log.append([chosen], self._since.longest)
         return self._advance(chosen)
 
     def snapshot(self) -> dict[str, Any]:
         self._require_start("snapshot")
-        (actions,) = self._log.tail(int(self._since.max()))
+        (actions,) = self._log.tail(self._since.longest)
         return {
             **self._identity(),
             **self._episodes.snapshot(),
             "opened": self._opened.copy(),
-            "since": self._since.copy(),
+            "since": self._since.values,
             "actions": actions,  # [T, N], aligned at their ends
             "marks": marks([self._current()]),
         }
@@ -136,7 +137,7 @@ class AtariEnv(VectorEnv):
         since, actions = np.asarray(snapshot["since"]), np.asarray(snapshot["actions"])
         self._log.load([actions])
         steps = len(actions)
-        self._since[:] = 0
+        self._since.load(0)
         everywhere = np.ones(self.num_envs, np.bool_)
         for step in range(steps + 1):
             # Environments whose stretch begins later run along, with actions of the one before.
@@ -157,29 +158,32 @@ class AtariEnv(VectorEnv):
     def _advance(self, actions: NDArray[np.int64]) -> Step:
         frames, raw, terminals, _, info = self._call("step", actions)
         self._episodes.add(raw)
-        truncations = (self._episodes.lengths >= self._max_episode_steps) & ~terminals
-        self._since += 1
-        self._ages += 1
+        self._since.tick()
+        self._ages.tick()
+        truncations = np.zeros(self.num_envs, np.bool_)
+        if self._episodes.longest >= self._max_episode_steps:
+            truncations = (self._episodes.lengths >= self._max_episode_steps) & ~terminals
         over = terminals | truncations
-        lost = self._lose_lives(info["lives"], over)
+        lost = self._lose_lives(info["lives"], over) if self._episodic_life else None
         self._blank(frames)
         final = frames
-        ended = np.flatnonzero(over)
+        (ended,) = over.nonzero()
         returns, lengths = self._episodes.finish(ended)
         if ended.size:
-            frames = self._begin(over, seeded=over & (self._since >= self._steps_per_seed))
-        elif lost.any():
-            frames = frames.copy()
-        if lost.any():
-            self._ages[lost] = 0
+            frames = self._begin(over, over & (self._since.values >= self._steps_per_seed))
+        if lost is not None and lost.any():
+            frames = final.copy() if frames is final else frames
+            terminals = terminals | lost
+            self._ages.load(0, lost)
             self._blank(frames)
+        last = _nhwc(final)
         rewards = np.sign(raw) if self._reward_clipping else raw
         return Step(
-            _nhwc(frames),
+            last if frames is final else _nhwc(frames),
             rewards.astype(np.float32),
-            terminals | lost,
+            terminals,
             truncations,
-            _nhwc(final),
+            last,
             returns,
             lengths,
             ended,
@@ -187,29 +191,29 @@ class AtariEnv(VectorEnv):
 
     def _begin(self, mask: Mask, seeded: Mask) -> Frames:
         """Resets the masked environments, some of them by the seeds of their running episodes."""
-        for row in np.flatnonzero(seeded):
-            self._opened[row] = self._episodes.numbers[row]
-            self._since[row] = 0
+        self._opened[seeded] = self._episodes.numbers[seeded]
+        self._since.load(0, seeded)
         rows = np.flatnonzero(mask)
         seeds = [self._episodes.seed_of(row) if seeded[row] else -1 for row in rows.tolist()]
         frames: Frames
         frames, info = self._call("reset", seed=np.array(seeds), options={"reset_mask": mask})
         self._lives[mask] = info["lives"][mask]
-        self._ages[mask] = 0
+        self._ages.load(0, mask)
         self._blank(frames)
         return frames
 
     def _lose_lives(self, lives: NDArray[np.int32], over: Mask) -> Mask:
-        """Tells where a life was lost in a game that goes on, if that counts."""
-        lost: Mask = (lives < self._lives) & (lives > 0) & ~over & self._episodic_life
+        """Tells where a life was lost in a game that goes on."""
+        lost: Mask = (lives < self._lives) & (lives > 0) & ~over
         self._lives[:] = lives
         return lost
 
     def _blank(self, frames: Frames) -> None:
         """Clears the frames of a life that has ended from the stacks; after a reset ALE does."""
         if self._episodic_life:
-            for row in np.flatnonzero(self._ages < self._frame_stack - 1):
-                frames[row, : self._frame_stack - 1 - self._ages[row]] = 0
+            missing = self._frame_stack - 1 - self._ages.values
+            for row in np.flatnonzero(missing > 0):
+                frames[row, : missing[row]] = 0
 
     def _current(self) -> Frames:
         nowhere = np.zeros(self.num_envs, np.bool_)

@@ -65,7 +65,7 @@ class BatchedEnv(VectorEnv):
     def step(self, actions: Any) -> Step:
         self._require_start("step")
         chosen = self._actions.columns(actions)
-        self._log.append(chosen, self._episodes.lengths)
+        self._log.append(chosen, self._episodes.longest)
         final, rewards, terminals, truncations = self._advance(chosen)
         self._episodes.add(rewards)
         over = terminals | truncations
@@ -86,7 +86,7 @@ class BatchedEnv(VectorEnv):
 
     def snapshot(self) -> dict[str, Any]:
         self._require_start("snapshot")
-        logs = self._log.tail(int(self._episodes.lengths.max()))
+        logs = self._log.tail(self._episodes.longest)
         return {
             **self._identity(),
             **self._episodes.snapshot(),

@@ -21,10 +21,10 @@ class ActionLog:
         self._stores = [np.empty((capacity, *c.shape), c.dtype) for c in columns]
         self._end = 0
 
-    def append(self, columns: Sequence[NDArray[np.generic]], lengths: NDArray[np.int64]) -> None:
-        """Adds one step; `lengths` says how many rows each environment has in use so far."""
+    def append(self, columns: Sequence[NDArray[np.generic]], longest: int) -> None:
+        """Adds one step; `longest` is the largest number of rows that an environment needs."""
         if self._end == len(self._stores[0]):
-            self._make_room(int(lengths.max()))
+            self._make_room(longest)
         for store, column in zip(self._stores, columns, strict=True):
             store[self._end] = column
         self._end += 1

@@ -90,7 +90,7 @@ class LoopEnv(VectorEnv):
     def step(self, actions: Any) -> Step:
         self._require_start("step")
         chosen = self._actions.columns(actions)
-        self._log.append(chosen, self._episodes.lengths)
+        self._log.append(chosen, self._episodes.longest)
         columns = self._layout.empty(self.num_envs)
         rewards = np.empty(self.num_envs, np.float64)
         terminals = np.zeros(self.num_envs, np.bool_)
@@ -124,7 +124,7 @@ class LoopEnv(VectorEnv):
 
     def snapshot(self) -> dict[str, Any]:
         self._require_start("snapshot")
-        logs = self._log.tail(int(self._episodes.lengths.max()))
+        logs = self._log.tail(self._episodes.longest)
         return {
             **self._identity(),
             **self._episodes.snapshot(),
