@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,6 +13,7 @@ from rlg.backends.executor import GraphExecutor, make_executor
 from rlg.backends.tf import devices
 from rlg.backends.tf.sessions import explained
 from rlg.errors import BackendError, ClosedError, DisconnectedError, ExecutionError
+from rlg.execution.engines.tf_cluster.tasks import free_ports
 from rlg.graph import Component, Tensor, api, graph_fn
 
 
@@ -87,20 +87,10 @@ class Pair(Component):
         return self.shared.value(), self.local.count()
 
 
-def ports(count: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(count)]
-    for each in sockets:
-        each.bind(("127.0.0.1", 0))
-    found = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return found
-
-
 @pytest.fixture
 def cluster() -> Iterator[list[Any]]:
     jobs = {"learner": 1, "actor": 2}
-    addresses = iter([f"127.0.0.1:{port}" for port in ports(3)])
+    addresses = iter([f"127.0.0.1:{port}" for port in free_ports(3)])
     spec = {job: [next(addresses) for _ in range(count)] for job, count in jobs.items()}
     # The second actor never starts: nobody waits for it.
     return [tf.compat.v1.train.Server(spec, job, 0) for job in jobs]

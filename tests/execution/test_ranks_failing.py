@@ -122,7 +122,7 @@ def test_a_rank_that_does_not_report_hangs_unless_another_one_is_dead(monkeypatc
     joined(followers, "time.sleep(3600)")
     with pytest.raises(DeadRankError, match=r"^rank 1 did not answer for 0.3 s\."):
         followers.reports()
-    followers.timeout = PATIENCE
+    followers.timeout = 1e6
     joined(followers, "os._exit(7)")
     with pytest.raises(DeadRankError, match=r"^rank 2 died \(exit code 7\)\."):
         followers.reports()
@@ -175,7 +175,7 @@ def test_an_agent_without_a_synchronous_loop_is_refused():
         validate(settings({}) | {"agent": {"type": "a3c", "n_steps": 5}})
 
 
-def test_tests_and_runs_without_a_checkpoint_are_not_restarted(tmp_path, monkeypatch):
+def test_runs_with_a_checkpoint_are_restarted_unless_they_are_tests(tmp_path, monkeypatch):
     def dying(*args: Any) -> Any:
         raise DeadRankError("rank 1 died.")
 
@@ -188,6 +188,18 @@ def test_tests_and_runs_without_a_checkpoint_are_not_restarted(tmp_path, monkeyp
     CheckpointStore(tmp_path / "run" / "checkpoints").save(64, {"model": {}})
     with pytest.raises(DeadRankError):
         train({}, tmp_path / "run", as_test=True)
+    lines: list[str] = []
+
+    def dying_again(*args: Any, restart: str, **words: Any) -> Any:
+        lines.append(restart)
+        raise DeadRankError(f"rank {len(lines) + 1} died.")
+
+    monkeypatch.setattr(run, "_resume", dying_again)
+    with pytest.raises(DeadRankError, match=r"^rank 4 died\.$"):
+        train({}, tmp_path / "run")
+    assert lines == [
+        f"rank {n} died. Resumed from the last checkpoint: restart {n} of 3." for n in (1, 2, 3)
+    ]
 
 
 def killing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, deaths: int) -> dict[str, Any]:
