@@ -114,9 +114,11 @@ def test_runs_are_added_one_at_a_time_and_known_ones_are_not_made_again(files, m
     assert "0: 480.0, 1: **451.0**, 2: 480.0" in (files / "results.md").read_text()
 
 
+@pytest.mark.timeout(240)  # four processes, each of which loads a framework
 def test_a_run_is_trained_to_the_end_of_its_budget_and_played_with_its_last_weights():
     words = "total_timesteps=96 agent.learning_starts=64 network.units=[8] evaluation.interval=0"
-    found = learning_results.train(f"{words} logger.graph=false", "torch", 3)
+    learner = "agent=dqfd agent.pretrain_updates=4 memory.buffer_size=10_000"
+    found = learning_results.train(f"{learner} {words} logger.graph=false", "torch", 3, words)
     assert found["steps"] == 256  # one round
     assert len(found["returns"]) == 20
     assert found["cpu_seconds"] > 0.0

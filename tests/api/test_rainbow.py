@@ -52,11 +52,11 @@ def observe(made: DQNAgent) -> None:
 
 @cache
 def learned(backend: str, kind: str) -> tuple[list[Any], dict[str, Any]]:
-    """Losses and weights after 30 updates with noise, priorities and windows."""
+    """Losses and weights after 100 updates with noise, priorities and windows."""
     made = agent(backend, **(RAINBOW if kind == "rainbow" else {**QUANTILES, "noisy": True}))
     observe(made)
     losses = []
-    for number in range(30):
+    for number in range(100):
         losses.append(made.update()["loss"])
         if number % 10 == 9:
             made.executor.execute("sync_target")

@@ -29,11 +29,14 @@ def built(backend, n_step, actions=CHOICE, apis=("act", "prepare")):
         "next_states": STATES,
     }
     flat = {k: v for k, v in steps.items() if k not in ("q_values", "truncations")}
+    records = Dict({**flat, "discounts": FloatBox()})
     spaces = {
         "states": STATES,
         "epsilon": FloatBox(),
         "records": Dict(steps).with_ranks("TB"),
-        "insert.records": Dict({**flat, "discounts": FloatBox()}),
+        "insert.records": records,
+        "update_from.records": records,
+        "weights": FloatBox(),
         "priorities": FloatBox(),
         "keys": IntBox(),
         "beta": FloatBox(ranks=""),
@@ -128,6 +131,23 @@ def test_what_actors_prepare_and_memories_store_is_what_one_process_observes(bac
     np.testing.assert_allclose(weights, (least / priorities[0][keys]) ** 0.4, rtol=1e-4)
     # Keys of records that don't exist (any more) are counted and ignored.
     assert parted.call("update_priorities", np.array([0, 1, 10**7]), np.float32([1, 2, 3])) == 1
+
+
+def test_torch_and_tensorflow_agree_over_100_updates():
+    one, two = (built(name, 3, apis=("update_from", "sync_target")) for name in ("torch", "tf"))
+    flat = {"states": STATES, "actions": CHOICE, "rewards": FloatBox(), "terminals": BoolBox()}
+    records_of = Dict({**flat, "next_states": STATES, "discounts": FloatBox(0.0, 1.0)}).sample
+    for seed in range(100):
+        records = records_of(seed, batch=16)
+        (loss, _, sizes), (other, _, others) = (t.call("update_from", records) for t in (one, two))
+        np.testing.assert_allclose(loss, other, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(sizes, others, rtol=1e-3, atol=1e-4)
+        if seed % 10 == 9:
+            one.call("sync_target")
+            two.call("sync_target")
+    weights = two.executor.get_weights(trainable=None)
+    for path, value in one.executor.get_weights(trainable=None).items():
+        np.testing.assert_allclose(weights[path], value, atol=1e-4, err_msg=path)
 
 
 def by_leaves(sizes):

@@ -69,12 +69,12 @@ def test_it_learns_which_action_fits_the_state(backend):
 
 @cache
 def course(backend):
-    """Losses and weights of 40 updates with a moving target."""
+    """Losses and weights of 100 updates with a moving target."""
     test = dqn(backend, tau=0.1, loss={"type": "dqn_loss", "gamma": 0.9, "huber_delta": 1.0})
     records = {**bandit(), "terminals": np.arange(64) % 3 == 0}
     test.call("observe", records)
     losses = []
-    for _ in range(40):
+    for _ in range(100):
         losses.append(test.call("update", 16)[0])
         test.call("sync_target")
     return np.array(losses), test.executor.get_weights(trainable=None)

@@ -31,7 +31,7 @@ def learner(backend, **options):
     policy = {"type": "recurrent_q_policy", "network": network}
     spaces = {"records": RECORDS, "weights": FloatBox()}
     root = RecurrentDQN(policy, IntBox(2), **options)
-    return ComponentTest(root, spaces, backend, apis=["update_from"])
+    return ComponentTest(root, spaces, backend, apis=["update_from", "sync_target"])
 
 
 def sequences():
@@ -55,6 +55,26 @@ def test_a_burn_in_changes_nothing_but_what_is_learned_from(backend):
     sizes = np.abs(late)
     expected = 0.9 * sizes.max(1) + 0.1 * sizes.mean(1)
     np.testing.assert_allclose(priorities, expected, rtol=1e-4)
+
+
+def test_torch_and_tensorflow_agree_over_30_updates():
+    options = {
+        "stored_state": True,
+        "burn_in": 2,
+        "loss": {"type": "dqn_loss", "gamma": 0.9, "value_rescaling": True},
+        "optimizer": {"type": "adam", "learning_rate": 1e-3},
+    }
+    one, two = (learner(backend, **options) for backend in ("torch", "tf"))
+    for seed in range(30):
+        records = RECORDS.sample(seed, batch=5)
+        (loss, *_), (other, *_) = (test.call("update_from", records) for test in (one, two))
+        np.testing.assert_allclose(loss, other, rtol=1e-4, atol=1e-5)
+        if seed % 10 == 9:
+            one.call("sync_target")
+            two.call("sync_target")
+    others = two.executor.get_weights(trainable=None)
+    for path, value in one.executor.get_weights(trainable=None).items():
+        np.testing.assert_allclose(others[path], value, atol=1e-4, err_msg=path)
 
 
 def test_a_stored_state_counts_until_an_episode_begins():
