@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from rlg.api.phases import BAD_CONFIGURATION, exit_code_of
+from rlg.api.phases import BAD_CONFIGURATION, exit_code_of, phase
 from rlg.display.readable import short
 from rlg.errors import SpecError, TrackingError
 from rlg.tracking.folder import RunFolder, claim, error_line
@@ -34,9 +34,10 @@ def new_folder(path: Path, *, is_named: bool, key: str = RUN_DIR) -> Iterator[Pa
     try:
         folder = _named(path, key) if is_named else claim(path)
     except OSError as error:
-        raise TrackingError(
-            f"{error.filename}: {error.strerror}. Choose another folder: {key}=..."
-        ) from None
+        with phase("preparing"):
+            raise TrackingError(
+                f"{error.filename}: {error.strerror}. Choose another folder: {key}=..."
+            ) from None
     try:
         yield folder
     except BaseException as error:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlg.envs import Step
-from rlg.errors import SpecError
+from rlg.errors import SpecError, TrackingError
 from rlg.graph.spaces import Space, flatten, map_leaves, path_name, unflatten
 
 NAMES = ("states", "actions", "rewards", "terminals", "truncations", "next_states")
@@ -61,7 +61,15 @@ class Recorder:
             for name in NAMES
         }
         arrays = {path_name(path): x for path, x in flatten(steps).items()}
-        np.savez_compressed(self.path, **arrays)
+        aside = self.path.with_name(f".{self.path.stem}.part.npz")
+        try:
+            np.savez_compressed(aside, **arrays)
+            aside.replace(self.path)
+        except OSError as error:
+            aside.unlink(missing_ok=True)
+            raise TrackingError(
+                f"--record {self.path}: {error.strerror}. Give a place that can be written."
+            ) from error
         return len(steps["rewards"])
 
 

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from rlg.api.folders import claim, new_folder
+from rlg.api.phases import exit_code_of
 from rlg.errors import SpecError, TrackingError
 from tests.cli.conftest import TINY
 
@@ -88,8 +89,9 @@ def test_a_place_that_is_a_file_is_an_error_and_not_a_search_without_end(tmp_pat
     (tmp_path / "file").write_text("")
     for path in (tmp_path / "file/run", tmp_path / "file/day/run"):
         said = pytest.raises(TrackingError, match=r"Choose another folder: hydra.run.dir=")
-        with said, new_folder(path, is_named=False):
+        with said as error, new_folder(path, is_named=False):
             pass
+        assert exit_code_of(error.value) == 2
 
 
 def test_what_hydra_offers_around_a_job_works(rlg, folder):

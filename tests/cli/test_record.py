@@ -59,6 +59,13 @@ def test_a_mistake_gets_one_line(rlg, folder, run):
         "rlg: error: d.txt: demonstrations are .npz files. Write d.npz.\n",
     )
     assert "there is no folder" in rlg("eval", run, "--record", "none/d.npz").err
+    (folder / "taken.npz").mkdir()
+    taken = rlg("eval", run, "--record", "taken.npz", "--episodes", "1")
+    assert (taken.code, "--record taken.npz: Is a directory. Give a place" in taken.err) == (
+        1,
+        True,
+    )
+    assert not list(folder.glob(".taken*"))
     without = rlg("train", *TINY, "agent=dqfd", "env=cartpole", "hydra.run.dir=a")
     assert (without.code, "agent.demonstrations: missing" in without.err) == (2, True)
     missing = rlg("train", *TINY, "agent=dqfd", "agent.demonstrations=no.npz", "hydra.run.dir=b")

@@ -225,7 +225,7 @@ def _by_message(error: Exception, words: CommandLine) -> str:
 
 
 def _last_resort(error: Exception, words: CommandLine) -> str:
-    """The innermost cause that says something, with the words it may be about."""
+    """The innermost cause that says something, with the overrides it may be about."""
     cause: BaseException = error
     while cause.__cause__ is not None and str(cause.__cause__):
         cause = cause.__cause__
@@ -233,7 +233,7 @@ def _last_resort(error: Exception, words: CommandLine) -> str:
         return explain_resolution(cause, words)
     prefix = "" if isinstance(error, HydraException) else f"{type(cause).__name__}: "
     given = " ".join(words.overrides) or "no overrides"
-    return f"{given}: {prefix}{_first_line(cause)}. Check these words."
+    return f"{given}: {prefix}{_first_line(cause)}. Check these overrides."
 
 
 def _pairs(words: CommandLine) -> list[tuple[str, str]]:
