@@ -6,7 +6,7 @@ each of their graph functions is a step that takes the backend's tensors and giv
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -42,8 +42,8 @@ def host_entry(plan: Plan, checks: Sequence[Check]) -> Callable[..., Any]:
 
 def map_arrays(fn: Callable[[Any], Any], tree: Any) -> Any:
     """`fn` on every leaf of nested arguments or results."""
-    if isinstance(tree, Mapping):
-        return {key: map_arrays(fn, value) for key, value in tree.items()}
     if isinstance(tree, tuple):
         return tuple([map_arrays(fn, value) for value in tree])
+    if isinstance(tree, dict):  # Mapping would cost each leaf three times as much.
+        return {key: map_arrays(fn, value) for key, value in tree.items()}
     return None if tree is None else fn(tree)

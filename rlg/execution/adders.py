@@ -7,7 +7,6 @@ is computed once for all of them, and what waits for later steps is a few arrays
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -25,8 +24,7 @@ class Adder(Protocol):
     """Turns segments into batches; belongs to one sampler, which saves its state."""
 
     start: int  # of numbers that it gives to rows: adders that replace others start elsewhere
-    # Whether it takes single frames out of stacks: a sampler then keeps stacks in the order of the
-    # environment's memory, in which a frame lies in one piece.
+    # Whether it takes the newest frames out of stacks: a sampler then keeps no others.
     takes_frames: ClassVar[bool]
 
     def add(self, segment: Segment) -> Iterable[Batch]:
@@ -171,9 +169,7 @@ class Frames(Steps):
 
     def add(self, segment: Segment) -> Iterable[Batch]:
         # Newest frames alone: stacks of what follows would be copied for nothing.
-        names = ("states", "last_states", "final_states")
-        frames = {name: getattr(segment, name)[..., -1] for name in names}
-        return self._batches(replace(segment, **frames).transitions())
+        return self._batches(segment.observed(lambda x: x[..., -1]).transitions())
 
     def batches(self, steps: Records) -> Iterator[Batch]:
         frames = {name: steps[name][..., -1] for name in ("states", "next_states")}

@@ -50,8 +50,12 @@ class SteppingSampler:
         self._ahead: Segment | None = None
         self._sampled: deque[Segment] = deque()  # whole tasks of a thread, before a resume
         # The layout of columns, asked for once: tasks may be as short as one step.
-        self._state = env.observation_space.zeros(1)
+        self._state = self._kept(env.observation_space.zeros(1))
         self._columns = {name: space.zeros(1) for name, space in actor.columns.items()}
+
+    def _kept(self, observations: Any) -> Any:
+        """What a segment has of observations: of stacks of frames the newest one alone."""
+        return observations[..., -1:] if self.adder.takes_frames else observations
 
     def start(self) -> None:
         """Begins the first episodes."""
@@ -83,8 +87,7 @@ class SteppingSampler:
         """So many steps, or fewer if stopped, but one at least; `ahead` are sampled already."""
         env, actor, recurrent = self.env, self.actor, self._recurrent
         observations, hidden, begins = self._observations, None, None
-        state = observations if self.adder.takes_frames else self._state
-        recording = _Recording((steps, env.num_envs), state, self._columns)
+        recording = _Recording((steps, env.num_envs), self._state, self._columns)
         for row in range(steps):
             if recurrent is not None:
                 hidden, begins = recurrent.before_step(env.num_envs)
@@ -96,14 +99,16 @@ class SteppingSampler:
                 after = recurrent.after_step(action.state, step.rewards)
                 action = action._replace(state=after)
                 recurrent.reset(ended)
-            recording.write(row, observations, action, step, ended)
+            recording.write(row, self._kept(observations), action, step)
+            if ended.any():
+                recording.note_ends(row, ended, self._kept(step.final_observations), action.state)
             observations = step.observations
             if row + 1 < steps and stop():
                 recording.cut(row + 1)
                 break
         self._observations = observations
         last_hidden = None if recurrent is None else recurrent.before_step(env.num_envs)[0]
-        segment = recording.segment(observations, last_hidden, self.version)
+        segment = recording.segment(self._kept(observations), last_hidden, self.version)
         check_segment(segment, env.name, clock.steps + ahead * env.num_envs)
         return segment
 
@@ -139,7 +144,7 @@ class SteppingSampler:
         if self._recurrent is not None and "hidden" in pending:
             self._recurrent.set_state(pending["hidden"])
         ahead = state.get("ahead")
-        self._ahead = None if ahead is None else segment_from_tree(ahead)
+        self._ahead = None if ahead is None else segment_from_tree(ahead).observed(self._kept)
         self._sampled = deque(map(segment_from_tree, state.get("sampled", ())))
 
     def close(self) -> None:
@@ -177,7 +182,7 @@ class _Recording:
         self._first_hidden: Any = None
         self._resets: NDArray[np.bool_] | None = None
 
-    def write(self, row: int, observations: Any, action: Action, step: Step, ended: Any) -> None:
+    def write(self, row: int, observations: Any, action: Action, step: Step) -> None:
         """Notes one step of all environments."""
         _write(self.states, row, observations)
         for name, values in action.columns.items():
@@ -186,14 +191,16 @@ class _Recording:
         # Only a terminal ends the value of what follows; a truncated episode bootstraps.
         self.terminals[row] = step.terminals
         self.truncations[row] = step.truncations
-        if ended.any():
-            rows = np.flatnonzero(ended)
-            final = map_leaves(lambda x: x[rows], step.final_observations)
-            hidden = None if action.state is None else map_leaves(lambda x: x[rows], action.state)
-            self._ends.append((row, rows, final, hidden))
         if len(step.ended):
             self.returns.extend(float(value) for value in step.episode_returns)
             self.lengths.extend(int(value) for value in step.episode_lengths)
+
+    def note_ends(self, row: int, ended: NDArray[np.bool_], final: Any, state: Any) -> None:
+        """Notes the true last observations, and recurrent states, where episodes end."""
+        rows = np.flatnonzero(ended)
+        final = map_leaves(lambda x: x[rows], final)
+        hidden = None if state is None else map_leaves(lambda x: x[rows], state)
+        self._ends.append((row, rows, final, hidden))
 
     def write_recurrent(self, row: int, hidden: Any, begins: Any) -> None:
         """Notes where episodes begin, and the state before the first step."""
@@ -244,14 +251,7 @@ def _joined(parts: Sequence[Any]) -> Any:
 
 
 def _column(row: Any, shape: tuple[int, int]) -> Any:
-    """An empty column in the order of the row's memory: frames of a stack lie behind each other."""
-
-    def empty(x: NDArray[Any]) -> NDArray[Any]:
-        axes = sorted(range(1, x.ndim), key=lambda axis: -abs(x.strides[axis]))
-        stored = np.empty((*shape, *(x.shape[axis] for axis in axes)), x.dtype)
-        return stored.transpose(0, 1, *(2 + place for place in np.argsort(axes)))
-
-    return map_leaves(empty, row)
+    return map_leaves(lambda x: np.empty((*shape, *x.shape[1:]), x.dtype), row)
 
 
 def _write(column: Any, row: int, values: Any) -> None:

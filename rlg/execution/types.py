@@ -83,6 +83,11 @@ class Segment:
 
         return map_leaves(follow, self.states, self.last_states, self.final_states)
 
+    def observed(self, look: Callable[[Any], Any]) -> Segment:
+        """The same with what `look` returns of its observations."""
+        names = ("states", "last_states", "final_states")
+        return replace(self, **{name: look(getattr(self, name)) for name in names})
+
     def transitions(self) -> dict[str, Any]:
         """The columns of all steps with what followed them."""
         return {

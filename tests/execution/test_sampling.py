@@ -11,7 +11,7 @@ import pytest
 from rlg.execution.adders import Frames, Segments, Sequences, Steps, Windows
 from rlg.execution.engines.local import LocalPool
 from rlg.execution.engines.threads import ThreadPool
-from rlg.execution.sampling import SteppingSampler, _column
+from rlg.execution.sampling import SteppingSampler
 from rlg.execution.types import Action, Clock, Weights, joined
 from rlg.graph.spaces import Dict, FloatBox
 from tests.execution.parts import Noting, Numbered, numbers
@@ -226,12 +226,40 @@ def test_states_hold_the_rewards_of_the_step_before_where_they_have_a_place_for_
     np.testing.assert_array_equal(second.first_hidden["rewards"], [100.0, 1002.0])
 
 
-def test_stacks_are_kept_in_the_order_in_which_their_frames_lie_in_one_piece():
-    stacks = np.arange(2 * 4 * 3 * 5, dtype=np.uint8).reshape(2, 4, 3, 5).transpose(0, 2, 3, 1)
-    column = _column(stacks, (7, 2))
-    assert (column.shape, column.dtype) == ((7, 2, 3, 5, 4), np.uint8)
-    assert column[0, 0, ..., -1].flags.c_contiguous
-    column[3] = stacks
-    np.testing.assert_array_equal(column[3], stacks)
-    assert _column(np.zeros((1, 3, 5, 4)), (7, 2)).flags.c_contiguous
+class Stacked(Numbered):
+    """Shows stacks of two frames of one pixel: -1 and the number, which is the newest."""
+
+    def __init__(self, lengths: tuple[int, ...]) -> None:
+        super().__init__(lengths)
+        self.observation_space = FloatBox(shape=(1, 2))
+
+    def _show(self, episodes: Any, steps: Any) -> Any:
+        newest = super()._show(episodes, steps)[:, :, None]
+        return np.concatenate([np.full_like(newest, -1), newest], -1)
+
+    def step(self, actions: Any) -> Any:
+        step = super().step(actions)
+        return step._replace(rewards=step.rewards[:, -1])
+
+
+def test_of_stacks_a_segment_keeps_the_newest_frames_if_the_adder_takes_no_others():
     assert [Steps.takes_frames, Segments.takes_frames, Frames.takes_frames] == [False, False, True]
+    made = SteppingSampler(Stacked((3, 2)), Noting(), Frames(1, 2), 4)
+    made.start()
+    segment = made.collect(Clock())
+    assert segment.states.shape == (4, 2, 1, 1)
+    expected = [[0, 1000], [1, 1001], [2, 1100], [100, 1101]]
+    np.testing.assert_array_equal(segment.states[..., 0, 0], expected)
+    np.testing.assert_array_equal(segment.final_states[..., 0], [[1002], [3], [1102]])
+    np.testing.assert_array_equal(segment.last_states[..., 0], [[101], [1200]])
+
+
+def test_half_a_segment_with_whole_stacks_in_a_checkpoint_loses_all_but_the_newest_frames():
+    whole = SteppingSampler(Stacked((3, 2)), Noting(), Segments(), 4)
+    whole.start()
+    assert whole.collect(Clock(), lambda: True) is None
+    other = SteppingSampler(Stacked((3, 2)), Noting(), Frames(1, 2), 4)
+    other.set_state(whole.get_state())
+    segment = other.collect(Clock())
+    assert segment.states.shape == (4, 2, 1, 1)
+    np.testing.assert_array_equal(segment.states[:2, :, 0, 0], [[0, 1000], [1, 1001]])

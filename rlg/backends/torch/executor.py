@@ -164,11 +164,7 @@ class TorchExecutor(TorchReplicas, GraphExecutor):
     def to_host(self, tensor: Any) -> NDArray[Any]:
         if not isinstance(tensor, torch.Tensor):
             return np.asarray(tensor)
-        if tensor.requires_grad:
-            tensor = tensor.detach()
-        array: NDArray[Any] = (
-            tensor.numpy() if tensor.device.type == "cpu" else tensor.cpu().numpy()
-        )
+        array: NDArray[Any] = tensor.numpy(force=True)  # without its gradients, from any device
         return array
 
     def read(self, variable: Any) -> NDArray[Any]:
