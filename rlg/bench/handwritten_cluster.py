@@ -92,7 +92,9 @@ class Learner:
             shared = Shared(task, env)
             with tf.device(f"{LEARNER}/device:CPU:0"):
                 items = [shared.queue.dequeue() for _ in range(task.batch_rollouts)]
-                loss, train = learning(shared.policy, [tf.concat(c, 1) for c in zip(*items, strict=True)])
+                loss, train = learning(
+                    shared.policy, [tf.concat(c, 1) for c in zip(*items, strict=True)]
+                )
                 size = shared.queue.size()
             session = session_of(server, LEARNER)
             session.run(tf.compat.v1.global_variables_initializer())
@@ -258,7 +260,11 @@ class Actor:
         columns += [place(dtype, [steps, count]) for dtype in dtypes]
         with tf.control_dependencies([self._copied()]):
             copied = tf.constant(True)
-        return [([], [copied]), ([states], list(self._drawn(states))), (columns, [self._put(columns)])]
+        return [
+            ([], [copied]),
+            ([states], list(self._drawn(states))),
+            (columns, [self._put(columns)]),
+        ]
 
 
 def main(text: str, index: int) -> None:

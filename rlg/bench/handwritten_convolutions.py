@@ -1,4 +1,4 @@
-"""IMPALA's networks in plain TensorFlow, for sessions: weights are variables of the default graph."""
+"""IMPALA's networks in plain TensorFlow: weights are variables of the graph in force."""
 
 from __future__ import annotations
 
@@ -37,7 +37,10 @@ class Network:
         return lambda x: tf.tanh(second(tf.tanh(first(x)))), 64
 
     def _small(self) -> tuple[Any, int]:
-        first, second = self._conv(8, 4, self.shape[-1], 16, "VALID"), self._conv(4, 2, 16, 32, "VALID")
+        first, second = (
+            self._conv(8, 4, self.shape[-1], 16, "VALID"),
+            self._conv(4, 2, 16, 32, "VALID"),
+        )
         sides = [((side - 4) // 4 - 2) // 2 for side in self.shape[:2]]
         inside = 32 * math.prod(sides)
         dense = self._dense(inside, 256)
@@ -55,7 +58,9 @@ class Network:
             inner = [self._conv(3, 1, filters, filters, "SAME") for _ in range(4)]
             sections.append((self._conv(3, 1, channels, filters, "SAME"), inner))
             channels = filters
-        inside = channels * math.prod(math.ceil(side / 2 ** len(FILTERS)) for side in self.shape[:2])
+        inside = channels * math.prod(
+            math.ceil(side / 2 ** len(FILTERS)) for side in self.shape[:2]
+        )
         dense = self._dense(inside, 256)
 
         def trunk(x: Any) -> Any:

@@ -12,7 +12,8 @@ import os
 import signal
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from math import ceil
 from typing import Any, Protocol
 
 import psutil
@@ -30,31 +31,32 @@ OUTSIDE, COPYING = "by hand, a session call per step", "by hand, weights copied 
 
 @dataclass(frozen=True)
 class Case:
-    """What is trained; `updates` are those of one block, before which `first` others are made."""
+    """What is trained; `updates` are those of one block. Where the learner is what all wait for,
+    the queue is always full: `is_heavy`.
+    """
 
     title: str
     env: Mapping[str, Any]
     network: str
-    num_envs: int = 8
-    batch_rollouts: int = 2
-    updates: int = 4
-    first: int = 3
-    spec: Mapping[str, Any] = field(default_factory=dict)  # of rlg's network
+    spec: Mapping[str, Any]  # of rlg's network
+    num_envs: int
+    batch_rollouts: int
+    updates: int
+    is_heavy: bool = False
+
+    def first(self, actors: int) -> int:
+        """Updates before a block, from what waited in the queue and in front of it."""
+        return 1 if self.is_heavy else ceil((QUEUE + actors) / self.batch_rollouts)
 
 
+MLP = {"type": "mlp", "units": [64, 64], "activation": "tanh"}
+SMALL, LARGE = {"type": "impala_small"}, {"type": "impala_large"}
 CASES = {
-    "cartpole": Case(
-        "CartPole, MLP",
-        {"name": "cartpole"},
-        "mlp",
-        batch_rollouts=4,
-        updates=12,
-        spec={"type": "mlp", "units": [64, 64], "activation": "tanh"},
-    ),
-    "pong": Case("Pong, small network", PONG, "small", spec={"type": "impala_small"}),
-    "pong_large": Case("Pong, large network", PONG, "large", 4, 1, 2, 1, {"type": "impala_large"}),
-    "doom": Case("Doom, small network", DOOM, "small", spec={"type": "impala_small"}),
-    "doom_large": Case("Doom, large network", DOOM, "large", 4, 1, 2, 1, {"type": "impala_large"}),
+    "cartpole": Case("CartPole, MLP", {"name": "cartpole"}, "mlp", MLP, 8, 4, 12),
+    "pong": Case("Pong, small network", PONG, "small", SMALL, 8, 2, 3),
+    "pong_large": Case("Pong, large network", PONG, "large", LARGE, 4, 1, 1, True),
+    "doom": Case("Doom, small network", DOOM, "small", SMALL, 4, 2, 3),
+    "doom_large": Case("Doom, large network", DOOM, "large", LARGE, 4, 1, 1, True),
 }
 
 
@@ -82,7 +84,7 @@ def make(who: str, case: str, actors: int = ACTORS) -> Callable[[str], dict[str,
         for child in idle:
             child.send_signal(signal.SIGSTOP)
         try:
-            for _ in range(given.first):
+            for _ in range(given.first(int(count))):
                 tree.update()
             started, used = time.perf_counter(), own_cpu()
             for _ in range(given.updates):
