@@ -1,8 +1,8 @@
 """Opponents in an environment and a process of their own: other libraries want other versions.
 
 They speak a line protocol on stdin and stdout, so that their blocks and ours interleave: after
-`{"ready": ...}` each line `block` is answered by `{"wall": s, "cpu": s, "steps": n}`. The other
-side is `opponents/serve.py`.
+`{"ready": ...}` each line `block`, with words behind it or without, is answered by
+`{"wall": s, "cpu": s, "steps": n}`. The other side is `opponents/serve.py`.
 """
 
 from __future__ import annotations
@@ -84,12 +84,14 @@ class Opponent:
         except (Absent, OSError) as error:
             self.missing = self.missing or f"{self.name}: {error}"
 
-    def block(self) -> Cost:
-        """One block of the opponent's work; raises Absent if there is none any more."""
+    def block(self, *words: str) -> Cost:
+        """One block of the opponent's work, which may be told something about it; raises Absent if
+        there is none any more.
+        """
         if self.missing or self._process is None or self._process.stdin is None:
             raise Absent(self.missing)
         try:
-            self._process.stdin.write(b"block\n")
+            self._process.stdin.write(f"{' '.join(('block', *words))}\n".encode())
         except OSError:
             self._fail("it has ended")
         answer = self._read(self._limit)

@@ -408,6 +408,9 @@ STATE = [
          f32([5, 6]), variables={"w": W}),
     Case("assign", lambda ops, v: ops.assign(v["w"], 3.0) or ops.value_of(v["w"]), [], f32([3, 3]),
          variables={"w": W}),
+    Case("assign_all", lambda ops, v, *given: ops.assign_all([v["w"], v["n"]], given)
+         or (v["w"] * 1, v["n"] * 1), [f32([5, 6]), i64(2)], [f32([5, 6]), i64(2)],
+         variables={"w": W, "n": i64(7)}),
     Case("assign_add", _counts, [f32([5, 6])], [W, f32([10, 12]), i64(16)],
          variables={"w": W, "n": i64(7)}),
     Case("value_of", _counts, [f32([0, 1])], [W, f32([0, 2]), i64(2)],

@@ -45,6 +45,27 @@ def test_of_equal_rows_the_last_one_wins_where_torch_is_compiled() -> None:
     assert column.tolist() == [[0, 0], [6, 7], [0, 0], [2, 3]]
 
 
+def test_small_values_of_another_task_travel_as_one_and_large_ones_alone() -> None:
+    ops, sizes = TFOps(), (3, 5, 2**17)
+    learner, actor = (f"/job:{job}/task:0/device:CPU:0" for job in ("learner", "actor"))
+    with tf.Graph().as_default() as graph:
+        theirs, mine = ([_placed(ops, where, size) for size in sizes] for where in (learner, actor))
+        with tf.device(actor):
+            ops.assign_all(mine, theirs)
+    by_name = {operation.name: operation for operation in graph.get_operations()}
+    (joined,) = [o for o in by_name.values() if o.type == "ConcatV2"]
+    assert joined.device == learner
+    assert joined.outputs[0].shape == [8]
+    written = [o for o in by_name.values() if o.type == "AssignVariableOp"][-3:]
+    assert {o.device for o in written} == {actor}
+    assert {tuple(o.inputs[1].shape) for o in written} == {(3,), (5,), (2**17,)}
+
+
+def _placed(ops: TFOps, device: str, size: int) -> Any:
+    with tf.device(device):
+        return ops.variable(np.zeros(size, np.float32))
+
+
 def test_state_changes_happen_in_program_order(backend: str) -> None:
     def fn(ops: Any, v: Any) -> Any:
         seen = []

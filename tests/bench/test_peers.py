@@ -18,7 +18,7 @@ def make(mode, steps=4):
     if mode == "broken":
         raise ValueError("no such game")
     calls = []
-    def run():
+    def run(*words):
         calls.append(1)
         if mode == "dies" and len(calls) > 2:
             print("segmentation fault", file=sys.stderr, flush=True)
@@ -29,7 +29,7 @@ def make(mode, steps=4):
             import time
             time.sleep(60)
         sum(range(20_000))
-        return {"steps": steps, "trained": 20 * steps} if mode != "mute" else {}
+        return {"steps": steps, "trained": 20 * steps, "told": words} if mode != "mute" else {}
     return run
 """
 
@@ -58,6 +58,8 @@ def test_a_block_is_seconds_per_step(opponent):
     (sample,) = fake.samples
     assert (sample["steps"], sample["trained"]) == (4, 80)
     assert cost == Cost(sample["wall"] / 4, sample["cpu"] / 4)
+    fake.block("2", "actors")
+    assert [sample["told"] for sample in fake.samples] == [[], ["2", "actors"]]
     assert cost.cpu > 0
     assert cost.wall > 0
 

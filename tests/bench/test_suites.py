@@ -7,9 +7,11 @@ from dataclasses import replace
 import pytest
 
 from rlg.bench.measuring import block_of
+from rlg.bench.peers import Opponent
 from rlg.bench.results import Row
 from rlg.bench.running import Settings
-from rlg.bench.suites import apex, impala, pong, train, worker
+from rlg.bench.suites import apex, clusters, impala, impala_cluster, pong, train, worker
+from rlg.bench.suites.devices import SERVE
 
 
 def test_a_workers_task_and_its_ceiling_run():
@@ -103,6 +105,59 @@ def test_impala_is_measured_beside_its_ceiling(monkeypatch):
     assert row.clock == "cpu"
     assert (len(row.costs), len(row.others)) == (1, 1)
     assert ray.missing == "left out: --full measures it"
+
+
+def test_networks_by_hand_are_those_of_impala():
+    import tensorflow as tf
+
+    from rlg.bench.handwritten_convolutions import Network
+
+    # Convolutions, the dense layer, logits and value.
+    sizes = {"small": 4_112 + 8_224 + 663_808 + 1_799}
+    sizes["large"] = 592 + 4 * 2_320 + 4_640 + 9 * 9_248 + 991_488 + 1_799
+    sizes["mlp"] = 9 * 64 + 65 * 64 + 65 * 7
+    for kind, size in sizes.items():
+        shape = [8] if kind == "mlp" else [84, 84, 4]
+        with tf.Graph().as_default():
+            network = Network(kind, shape, 6)
+            logits, values = network.heads(
+                tf.zeros((2, 3, *shape), tf.uint8 if shape[1:] else tf.float32)
+            )
+            assert sum(v.shape.num_elements() for v in network.variables) == size, kind
+        assert (logits.shape, values.shape) == ([2, 3, 6], [2, 3])
+
+
+def test_targets_by_hand_in_tensorflow_are_those_of_v_trace():
+    import tensorflow as tf
+
+    from rlg.bench.handwritten_cluster import vtrace
+
+    columns = ([1.0, 2.0], [1.0, 2.0, 4.0], [1.0, 0.5], [0.5, 0.5])
+    found = vtrace(*(tf.constant(column)[:, None] for column in columns))
+    assert found[:, 0].numpy().tolist() == [1 + (1 + 0.5 * 1 * 1), 2 + 1]
+
+
+def test_the_quick_form_leaves_the_cluster_out():
+    found = list(impala_cluster.measure(Settings(backends=("tf",))))
+    assert {row.missing for row in found} == {"left out: --full measures it"}
+    ours = [row.case for row in found if row.ours == "rlg tf-graph" and "Server" in row.opponent]
+    cases = ["CartPole, MLP", "Pong, small network", "Pong, large network"]
+    cases += ["Doom, small network", "Doom, large network"]
+    assert ours == [f"{c}, {n}" for c in cases for n in ("1 actor", "2 actors", "4 actors")]
+    facts = {row.case.partition(",")[0]: row.settings["batch_size"] for row in found[:12]}
+    assert facts == {"CartPole": 640, "Pong": 320}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("who", [clusters.OURS, *clusters.ACTING])
+def test_contenders_on_a_cluster_measure_updates_of_as_many_steps(who):
+    words = {"who": who, "case": "cartpole", "actors": 2}
+    with Opponent(impala_cluster.PROGRAM, words, command=SERVE) as contender:
+        for count in ("1", "2"):
+            cost = contender.block(count)
+            assert 0.0 < cost.cpu < 0.1
+        assert [sample["steps"] for sample in contender.samples] == [12 * 640] * 2
 
 
 def test_the_model_is_bound_by_the_slowest_part():

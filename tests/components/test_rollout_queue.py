@@ -11,7 +11,7 @@ import pytest
 from rlg.backends import channel
 from rlg.errors import ClosedError, ExecutionError, SpaceError
 from rlg.graph.components.memories.rollout_queue import RolloutQueue
-from rlg.graph.spaces import Box, Dict, FloatBox, IntBox
+from rlg.graph.spaces import BoolBox, Box, Dict, FloatBox, IntBox
 from rlg.testing import ComponentTest
 from tests.patience import PATIENCE
 
@@ -44,6 +44,31 @@ def test_rollouts_come_back_in_order_and_side_by_side(backend):
     assert found["flags"]["x"].tolist() == [[[-1.0, -1.0], [-2.0, -2.0]]] * 2
     assert test.call("get", 1)["versions"].tolist() == [3]
     test.test("size", expected=0)
+
+
+def test_large_and_small_leaves_of_all_dtypes_come_back_as_they_were(backend):
+    space = Dict(
+        frames=Box((300,), "uint8", ranks="TB"),
+        ends=BoolBox(ranks="TB"),
+        counts=IntBox(),
+        values=FloatBox(),
+        bits=Box((3,), "int8"),
+        bytes=Box((2,), "uint8"),
+    )
+    test = ComponentTest(RolloutQueue(space, 2), {"rollout": space, "get.count": 1}, backend)
+    given = {
+        "frames": np.arange(1200, dtype=np.uint8).reshape(2, 2, 300),
+        "ends": np.array([[True, False], [False, True]]),
+        "counts": np.array([-(2**40), 7]),
+        "values": np.zeros(0, np.float32),  # of episodes, none
+        "bits": np.array([[-1, 0, 1]] * 2, np.int8),
+        "bytes": np.array([[255, 0], [1, 2]], np.uint8),
+    }
+    test.call("put", given)
+    found = test.call("get", 1)
+    for name, value in given.items():
+        assert found[name].dtype == value.dtype, name
+        np.testing.assert_array_equal(found[name], value, err_msg=name)
 
 
 def test_who_puts_waits_for_room(backend):

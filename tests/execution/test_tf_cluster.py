@@ -141,8 +141,10 @@ def test_a_rollout_carries_the_version_and_the_copy_of_the_weights_that_acted(bo
     for path, value in copy.items():
         np.testing.assert_array_equal(value, shared[path], err_msg=path)
     assert both.trainer.look()
+    both.trainer._learnt -= 0.2  # An update later it looks four times in as long.
     result = both.trainer.learn(Clock(updates=7, horizon=1000)).metrics
     assert (result["policy_lag"], result["policy_lag_max"], result["queue"]) == (2.0, 2.0, 0.0)
+    assert 0.05 <= both.trainer.pause <= 0.1
     assert both.trainer.notes["actors"].tolist() == [0, 0]
     assert both.actor.published() == 6
 

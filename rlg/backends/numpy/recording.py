@@ -32,8 +32,9 @@ RECORDED = """
     max_pool2d addmm take_rows pick one_hot value_of stop_gradient
 """.split()
 REFUSED = """
-    assign assign_add scatter_rows priority_raise priority_set priority_find priority_draw require
-    gradients global_norm scale_all adam random_uniform random_normal random_rows cond host scan
+    assign assign_add assign_all scatter_rows priority_raise priority_set priority_find
+    priority_draw require gradients global_norm scale_all adam random_uniform random_normal
+    random_rows cond host scan
 """.split()
 OPERATORS = {
     "add": "+",

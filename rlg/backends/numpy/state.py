@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,10 @@ class NumpyState:
     @staticmethod
     def assign_add(variable: NDArray[Any], value: Any) -> None:
         np.add(variable, value, out=variable)
+
+    def assign_all(self, variables: Sequence[Any], values: Sequence[Any]) -> None:
+        for variable, value in zip(variables, values, strict=True):
+            self.assign(variable, value)
 
     @staticmethod
     def scatter_rows(variable: NDArray[Any], rows: NDArray[Any], values: Any) -> None:

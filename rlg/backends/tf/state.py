@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,10 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from rlg.backends.numpy.state import uniform_value
+from rlg.backends.tf import devices
 from rlg.graph.core.component.ops import Tensor, Variable
+
+SMALL = 2**18  # bytes that are sent between tasks in less time than asking for them takes
 
 
 class TFState:
@@ -39,6 +43,25 @@ class TFState:
     @staticmethod
     def assign_add(variable: Variable, value: Tensor | float) -> None:
         variable.assign_add(_spread(value, variable, variable.shape), read_value=False)
+
+    def assign_all(self, variables: Sequence[Variable], values: Sequence[Tensor]) -> None:
+        """Of values on another task of a cluster the small ones are sent as one: each transfer
+        costs more than they do.
+        """
+        together: dict[Any, list[tuple[Variable, Tensor]]] = {}
+        for variable, value in zip(variables, values, strict=True):
+            where = value.device or ""
+            is_near = devices.task_of(where) in ("", devices.task_of(variable.device))
+            if is_near or variable.shape.num_elements() * variable.dtype.size > SMALL:
+                self.assign(variable, value)
+            else:
+                together.setdefault((where, variable.dtype), []).append((variable, value))
+        for (where, _), pairs in together.items():
+            with tf.device(where):
+                joined = tf.concat([tf.reshape(value, [-1]) for _, value in pairs], 0)
+            parts = tf.split(joined, [variable.shape.num_elements() for variable, _ in pairs])
+            for (variable, _), part in zip(pairs, parts, strict=True):
+                self.assign(variable, tf.reshape(part, variable.shape))
 
     @staticmethod
     def scatter_rows(variable: Variable, rows: Tensor, values: Tensor | float) -> None:

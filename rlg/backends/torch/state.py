@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,10 @@ class TorchState:
     @staticmethod
     def assign_add(variable: Tensor, value: Tensor | float) -> None:
         variable.detach().add_(value)
+
+    def assign_all(self, variables: Sequence[Tensor], values: Sequence[Tensor]) -> None:
+        for variable, value in zip(variables, values, strict=True):
+            self.assign(variable, value)
 
     @staticmethod
     def scatter_rows(variable: Tensor, rows: Tensor, values: Tensor | float) -> None:

@@ -18,7 +18,7 @@ from rlg.bench.measuring import block_of, interleave
 from rlg.bench.peers import Opponent
 from rlg.bench.results import Clock, Row
 from rlg.bench.running import Settings
-from rlg.bench.suites import pong
+from rlg.bench.suites import impala_cluster, pong
 from rlg.bench.suites.apex import looping
 from rlg.bench.suites.models import HIDDEN
 from rlg.execution.engines import open_engine
@@ -38,7 +38,7 @@ FACTS = {
 
 
 def measure(settings: Settings) -> Iterator[Row]:
-    """The local engine on each framework, and Ray."""
+    """The local engine on each framework, Ray, and the TensorFlow cluster."""
     names = {name: f"rlg {name}" for name in settings.frameworks()}
     if not names:
         return
@@ -52,6 +52,8 @@ def measure(settings: Settings) -> Iterator[Row]:
         yield replace(row, is_ceiling=True)
     if "torch" in names:
         yield from on_ray(settings)
+    if "tf" in names:
+        yield from impala_cluster.measure(settings)
 
 
 def on_ray(settings: Settings) -> Iterator[Row]:

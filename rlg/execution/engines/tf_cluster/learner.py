@@ -14,7 +14,8 @@ from rlg.execution.trainers import FusedTrainer
 from rlg.execution.types import Clock, LearnResult, Weights
 
 POLL = 0.5  # seconds between looks at stop requests
-SIZE = 0.005  # seconds between looks at the queue
+SHORTEST, LONGEST = 0.001, 0.1  # seconds between looks at the queue...
+SHARE = 0.25  # ...in between so much of the time from update to update
 
 
 class GraphQueueTrainer(FusedTrainer):
@@ -27,6 +28,8 @@ class GraphQueueTrainer(FusedTrainer):
         self.steps = learner.batch_rollouts * learner.task_steps(num_envs) * num_envs
         self.notes: Mapping[str, Any] = {}
         self.waiting = 0  # rollouts, when it was looked last
+        self.pause = SHORTEST  # seconds between looks
+        self._learnt = time.monotonic()
 
     def look(self) -> bool:
         """Whether there are rollouts enough for an update: then taking them does not wait."""
@@ -45,6 +48,8 @@ class GraphQueueTrainer(FusedTrainer):
     def learn(self, clock: Clock, due: int = 1) -> LearnResult:
         """One update, with the lag of the policies that acted, in updates, and what still waits."""
         result, self.notes, self.waiting = self.learner.learn_waiting(clock)
+        before, self._learnt = self._learnt, time.monotonic()
+        self.pause = min(LONGEST, max(SHORTEST, SHARE * (self._learnt - before)))
         lags = clock.updates - self.notes["versions"]
         found = {"policy_lag": float(lags.mean()), "policy_lag_max": float(lags.max())}
         return LearnResult({**result.metrics, **found, "queue": float(self.waiting)})
@@ -78,7 +83,7 @@ class ActorTasks:
                 self._children.look(self.trainer.is_full)
             if is_enough or not wait or stop() or time.monotonic() > deadline:
                 return []
-            time.sleep(SIZE)
+            time.sleep(self.trainer.pause)
 
     def note(self, actors: Any, ages: Any) -> None:
         """These actors' rollouts were learnt from, by weights that were so many updates old."""

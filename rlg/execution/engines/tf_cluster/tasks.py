@@ -68,11 +68,14 @@ class Tasks:
         """
         import tensorflow as tf
 
-        # One operation more at a time: the others' requests are answered during an update.
+        # The learner has one more for operations: it answers others during an update. Threads that
+        # look for work while there is none take the core from those that compute.
+        others = 1 if job == LEARNER else 0
         config = tf.compat.v1.ConfigProto(
             intra_op_parallelism_threads=threads or 0,
-            inter_op_parallelism_threads=threads + 1 if threads else 0,
+            inter_op_parallelism_threads=threads + others if threads else 0,
         )
+        config.experimental.disable_thread_spinning = True
         spec = {LEARNER: [self.learner], ACTOR: list(self.actors)}
         try:
             return tf.compat.v1.train.Server(spec, job, index, config=config)

@@ -38,8 +38,8 @@ class TargetSync(Component):
     @graph_fn
     def sync(self, source: Tensor, target: Tensor) -> None:
         ops, tau = self.ops, self.tau
+        copied = dict(target)
         for key, variable in target.items():
             if tau < 1.0 and ops.dtype_of(variable).startswith("float"):
-                ops.assign(variable, tau * source[key] + (1.0 - tau) * variable)
-            else:
-                ops.assign(variable, source[key])
+                ops.assign(variable, tau * source[key] + (1.0 - tau) * copied.pop(key))
+        ops.assign_all(list(copied.values()), [source[key] for key in copied])

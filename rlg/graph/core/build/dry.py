@@ -54,6 +54,10 @@ class DryOps:
     def assign_add(self: Any, variable: Any, value: Any) -> None:
         self._check_write("assign_add", variable, value, self.shape_of(variable))
 
+    def assign_all(self: Any, variables: Sequence[Any], values: Sequence[Any]) -> None:
+        for variable, value in zip(variables, values, strict=True):
+            self._check_write("assign_all", variable, value, self.shape_of(variable))
+
     def scatter_rows(self: Any, variable: Any, rows: Any, values: Any) -> None:
         if self.dtype_of(rows) != "int64":
             raise SpaceError(f"scatter_rows takes int64 rows, these are {self.dtype_of(rows)}")

@@ -188,6 +188,9 @@ class Ops(Protocol):
 
     def assign(self, variable: Variable, value: Tensor) -> None: ...
     def assign_add(self, variable: Variable, value: Tensor) -> None: ...
+    def assign_all(self, variables: Sequence[Variable], values: Sequence[Tensor]) -> None:
+        """Overwrites each variable; what small ones take from another process travels together."""
+
     def scatter_rows(self, variable: Variable, rows: Tensor, values: Tensor) -> None:
         """variable[rows] = values along the leading axis; of equal rows the last one wins."""
 
