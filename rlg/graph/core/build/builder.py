@@ -391,7 +391,6 @@ def _api_arguments(component: Component) -> set[str]:
 
 
 def _as_space(value: Any) -> Any:
-    """Plain forms of spaces are read; spaces, and values of static arguments, stay as they are."""
     is_word = isinstance(value, str) and value in ("float", "int", "bool")
     return space_from_spec(value) if is_word or isinstance(value, (dict, list, tuple)) else value
 
