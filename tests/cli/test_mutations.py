@@ -46,7 +46,6 @@ def check(found: list[Mistake], rlg) -> None:
     assert failed == [], "\n".join(failed)
 
 
-@pytest.mark.timeout(240)
 def test_a_sample_of_mistakes_is_refused_in_one_line_that_names_the_key(rlg):
     dice = random.Random(20)
     chosen = dice.sample(FILES, SAMPLED_FILES)
