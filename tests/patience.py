@@ -2,4 +2,4 @@
 processes start slowly on a machine that is busy with other things.
 """
 
-PATIENCE = 120.0  # seconds
+PATIENCE = 240.0  # seconds

@@ -54,7 +54,6 @@ def test_the_cheapest_experiment_reaches_its_reward(rlg):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(240)
 @pytest.mark.parametrize("backend", ["tf", "tf_graph"])
 def test_the_cheapest_experiment_reaches_its_reward_on_tensorflow(rlg, backend):
     # TensorFlow's threads can't be set again in a process that has used it.

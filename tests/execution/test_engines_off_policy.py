@@ -8,7 +8,6 @@ import pytest
 
 from tests.execution.suite import ExecutorSuite, RepeatingSuite
 
-pytestmark = pytest.mark.timeout(240)
 LOCAL: dict[str, Any] = {"type": "local"}
 THREADS: dict[str, Any] = {"type": "threads"}
 SAC: dict[str, Any] = {
