@@ -237,19 +237,13 @@ class Actor:
     def _outside(self) -> None:
         copy, draw, put = self._calls
         copy()
-        states, actions, log_probs, rewards, ends = [self.seen], [], [], [], []
+        columns: list[list[Any]] = [[self.seen], [], [], [], []]
         for _ in range(self.task.n_steps):
             drawn, certain = draw(self.seen)
             seen, reward, end = self._step(drawn)
-            for column, value in (
-                (states, seen),
-                (actions, drawn),
-                (log_probs, certain),
-                (rewards, reward),
-                (ends, end),
-            ):
+            for column, value in zip(columns, (seen, drawn, certain, reward, end), strict=True):
                 column.append(value)
-        put(*map(np.stack, (states, actions, log_probs, rewards, ends)))
+        put(*map(np.stack, columns))
 
     def _stepwise(self) -> list[tuple[list[Any], list[Any]]]:
         place = tf.compat.v1.placeholder

@@ -84,7 +84,7 @@ def make(who: str, case: str, actors: int = ACTORS) -> Callable[[str], dict[str,
         for child in idle:
             child.send_signal(signal.SIGSTOP)
         try:
-            for _ in range(given.first(int(count))):
+            for _ in range(given.first(actors)):
                 tree.update()
             started, used = time.perf_counter(), own_cpu()
             for _ in range(given.updates):
@@ -128,7 +128,7 @@ class Loop:
                 "env": {**case.env, "num_envs": case.num_envs},
                 "network": dict(case.spec),
                 "optimizer": {"type": "rmsprop", "learning_rate": 6e-4},
-                "backend": {"type": "tf-graph"},
+                "backend": {"type": "tf-graph", "threads": 1, "deterministic": True},
                 "executor": {"type": "tf_cluster", "num_actors": actors, "timeout": 3600.0},
             }
         )
