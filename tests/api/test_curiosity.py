@@ -16,15 +16,15 @@ from tests.api.test_actor_critic import settings
 MLP = {"type": "mlp", "units": [8]}
 
 
-def figures(backend: str, curiosity: float) -> dict[str, float]:
-    """Of one update from one step, whose reward is the value that was expected of it."""
+def learnt(backend: str, curiosity: float, n_epochs: int = 1) -> tuple[PPOAgent, dict[str, float]]:
+    """One update from one step, whose reward is the value that was expected of it; its figures."""
     agent = PPOAgent(
         Box((3,)),
         IntBox(2),
         network=MLP,
         n_steps=1,
         batch_size=1,
-        n_epochs=1,
+        n_epochs=n_epochs,
         gamma=0.0,
         normalize_advantage=False,
         curiosity=curiosity,
@@ -34,7 +34,11 @@ def figures(backend: str, curiosity: float) -> dict[str, float]:
     actions = agent.get_actions(states)
     assert agent._latest is not None
     agent.observe(states, actions, agent._latest.columns["values"], [False], -states)
-    return agent.update()
+    return agent, agent.update()
+
+
+def figures(backend: str, curiosity: float) -> dict[str, float]:
+    return learnt(backend, curiosity)[1]
 
 
 @pytest.mark.parametrize("backend", ["torch", "tf"])
@@ -47,6 +51,12 @@ def test_what_is_not_foreseen_is_added_to_rewards(backend):
     # Twice the weight, twice the reward.
     twice = figures(backend, 4.0)
     assert twice["curiosity_reward"] == pytest.approx(2 * found["curiosity_reward"], rel=1e-5)
+
+
+def test_it_learns_as_often_as_the_policy_does():
+    model = learnt("torch", 1.0, n_epochs=3)[0].get_model()
+    steps = {path: int(x) for path, x in model.items() if path.endswith("optimizer/step")}
+    assert steps == {"agent/optimizer/step": 3, "agent/curiosity/optimizer/step": 3}
 
 
 def test_a_run_resumes_exactly_and_logs_what_it_earned(tmp_path):

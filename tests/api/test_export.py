@@ -164,6 +164,8 @@ def test_a_module_of_numpy_says_what_it_takes(tmp_path):
         loaded(observations=np.zeros((2, 3), np.float32))
     with pytest.raises(TypeError, match="the policy takes observations; got states"):
         loaded(states=np.zeros((2, 4), np.float32))
+    with pytest.raises(TypeError, match="same_kind"):
+        loaded(observations=np.zeros((2, 4), np.complex64))
     assert loaded(np.zeros((2, 4), np.float64))["actions"].shape == (2,)
     assert loaded.initial_state(3) == {}
 

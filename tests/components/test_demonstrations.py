@@ -45,6 +45,15 @@ def test_demonstrations_stay_in_front_of_a_ring_of_own_records(backend):
         test.call("demonstrate", [102])
 
 
+@pytest.mark.parametrize(("own", "expected"), [([1, 2], [[1, 2]]), ([1, 2, 3, 4], [[2, 3], [4]])])
+def test_only_own_records_move_to_another_memory_the_oldest_first(own, expected):
+    test = ComponentTest(DemonstrationReplay(5), SPACES, "numpy")
+    test.call("demonstrate", [100, 101])
+    for record in own:
+        test.call("insert", [record])
+    assert [records.tolist() for _, records in test.component._by_age(2)] == expected
+
+
 @pytest.mark.parametrize("backend", ["numpy", "torch", "tf"])
 def test_each_kind_of_record_has_its_own_bonus(backend):
     test = made(backend, alpha=0.5, epsilon=0.25, demonstration_epsilon=2.0)
