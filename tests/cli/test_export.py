@@ -6,6 +6,7 @@ import json
 import resource
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -45,11 +46,14 @@ def test_a_run_becomes_a_file_with_its_comparison_and_usage(rlg, run, folder):
         "agrees": True,
     }
     assert details["versions"]["numpy"] == np.__version__
-    # The lines of `usage` run as they are.
-    program = f"import numpy as np\nobservations = np.zeros((3, 4))\n{details['usage']}\n"
+    run_usage(details["usage"], run / "export/numpy")
+
+
+def run_usage(usage: str, folder: Path) -> None:
+    """The lines that a user is shown run as they are."""
+    program = f"import numpy as np\nobservations = np.zeros((3, 4))\n{usage}\n"
     program += "assert outputs['actions'].shape == (3,)"
-    words = [sys.executable, "-c", program]
-    subprocess.run(words, cwd=run / "export/numpy", check=True)
+    subprocess.run([sys.executable, "-c", program], cwd=folder, check=True)
 
 
 def test_a_checkpoint_and_a_file_can_be_chosen(rlg, run, folder):
@@ -61,6 +65,7 @@ def test_a_checkpoint_and_a_file_can_be_chosen(rlg, run, folder):
         found[checkpoint] = json.loads(result.out)
         assert found[checkpoint]["file"] == f"at-{checkpoint}.py"
         assert (folder / f"at-{checkpoint}.npz").exists()
+    run_usage(json.loads((folder / "at-512.json").read_text())["usage"], folder)
     assert [found[name]["step"] for name in ("512", "step-000000640")] == [512, 640]
     first, last = (np.load(folder / f"at-{name}.npz") for name in ("512", "step-000000640"))
     kernel = "agent/policy/network/dense-0/kernel"

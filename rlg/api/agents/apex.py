@@ -32,6 +32,7 @@ class ApexAgent(DQNAgent):
     down to that from `exploration_initial_eps` over the first `exploration_fraction` of a run.
     """
 
+    name: ClassVar[str] = "apex"
     loops: ClassVar[tuple[str, ...]] = ("replay", "sharded_replay")
     apis: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "actor": ("act",),

@@ -35,6 +35,7 @@ class DQfDAgent(DQNAgent):
     the large margin of demonstrated actions, and `l2` times half the squares of all weights.
     """
 
+    name: ClassVar[str] = "dqfd"
     files: ClassVar[tuple[str, ...]] = ("demonstrations",)
     figures: ClassVar[tuple[str, ...]] = ("n_step_loss", "margin_loss", "demonstrations")
     apis: ClassVar[Mapping[str, tuple[str, ...]]] = {

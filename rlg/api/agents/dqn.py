@@ -8,7 +8,6 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 
 from rlg.api.agents.observing import Observing
-from rlg.errors import ComponentError
 from rlg.execution.adders import Frames, Sequences, Steps, Windows
 from rlg.execution.cadence import Cadence
 from rlg.execution.types import Action, Batch, Clock, LearnResult, Sample
@@ -45,6 +44,7 @@ class DQNAgent(Observing):
     (`noisy: true` of an mlp). `distributional`: C51 or QR-DQN.
     """
 
+    name: ClassVar[str] = "dqn"
     loops: ClassVar[tuple[str, ...]] = ("replay",)
     replicates = True
     figures: ClassVar[tuple[str, ...]] = ()  # that updates return beyond losses and TD errors
@@ -132,51 +132,51 @@ class DQNAgent(Observing):
     def _check(self) -> None:
         box = self.action_space
         if not isinstance(box, Box) or box.kind != "int" or box.num_categories is None:
-            raise ComponentError(
-                f"agent dqn: it takes discrete actions, but the environment's are {box}. Use an "
+            raise self._refusal(
+                f"it takes discrete actions, but the environment's are {box}. Use an "
                 "agent for continuous actions, or another environment."
             )
         limits = {name: p.annotation for name, p in parameters_of(type(self)).items()}
         wrong = first_violation(vars(self), limits)
         if wrong is not None:
-            raise ComponentError(f"agent dqn: {wrong}.")
+            raise self._refusal(f"{wrong}.")
         if self._keeps_frames and self.is_recurrent:
-            raise ComponentError(
-                "agent dqn: the network is recurrent, but frame_replay keeps single steps. Use "
+            raise self._refusal(
+                "the network is recurrent, but frame_replay keeps single steps. Use "
                 "another memory (memory=replay_frames, replay or prioritized), or another network."
             )
         if self.is_recurrent and self.n_step > 1:
-            raise ComponentError(
-                f"agent dqn: n_step is {self.n_step}, but a recurrent network learns from "
+            raise self._refusal(
+                f"n_step is {self.n_step}, but a recurrent network learns from "
                 "sequences of single steps. Give n_step 1, or another network."
             )
         if not self.is_recurrent and (self.burn_in or self.stored_state):
-            raise ComponentError(
-                "agent dqn: burn_in and stored_state are for recurrent networks. Use "
+            raise self._refusal(
+                "burn_in and stored_state are for recurrent networks. Use "
                 "network=lstm or gru, or leave them out."
             )
         if self.burn_in >= self.sequence_length:
-            raise ComponentError(
-                f"agent dqn: burn_in is {self.burn_in}, but a sequence has {self.sequence_length} "
+            raise self._refusal(
+                f"burn_in is {self.burn_in}, but a sequence has {self.sequence_length} "
                 "steps, and those of the burn-in are not learned from. Lower it."
             )
         if self.value_rescaling and self.distributional is not None:
-            raise ComponentError(
-                "agent dqn: value_rescaling is for plain Q-values. Set distributional to null."
+            raise self._refusal(
+                "value_rescaling is for plain Q-values. Set distributional to null."
             )
         if self.is_recurrent and self.distributional is not None:
-            raise ComponentError(
-                f"agent dqn: distributional is {self.distributional}, but recurrent networks "
+            raise self._refusal(
+                f"distributional is {self.distributional}, but recurrent networks "
                 "learn plain Q-values. Set distributional to null, or use another network."
             )
         if self.distributional == "categorical":
-            check_atoms("agent dqn", self.n_atoms, self.v_min, self.v_max)
+            check_atoms(f"agent {self.name}", self.n_atoms, self.v_min, self.v_max)
 
     def _check_stacks(self, expected: int | None) -> None:
         """The last axis of an image may be its colours: only the environment knows."""
         if self._frame_stack == 0 or expected not in (None, self._frame_stack):
-            raise ComponentError(
-                f"agent dqn: frame_replay keeps frames of stacked images [.., frame_stack], and "
+            raise self._refusal(
+                "frame_replay keeps frames of stacked images [.., frame_stack], and "
                 f"frame_stack is {expected}, but the observations are {self.observation_space}. "
                 "Use another memory, or correct memory.frame_stack."
             )

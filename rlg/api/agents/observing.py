@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from rlg.api.agents.agent import Agent
-from rlg.errors import ExecutionError
+from rlg.errors import ComponentError, ExecutionError
 from rlg.execution.adders import Frames, Steps, as_steps
 from rlg.execution.types import Batch, Clock, Sample
 from rlg.graph.components.memories.prioritized import has_priorities
@@ -23,10 +23,14 @@ MOST_NAMED_ENVS = 1024
 class Observing(Agent):
     """An agent that learns from a memory of what it is told."""
 
+    name: ClassVar[str]  # the option of conf/agent, in messages
     learning_starts: int
     final_beta: float
     _memory: Any
     _learning_rates: Schedule | None
+
+    def _refusal(self, why: str) -> ComponentError:
+        return ComponentError(f"agent {self.name}: {why}")
 
     def restart_adders(self) -> None:
         """By `env_id`: windows never run on into other environments."""
@@ -67,8 +71,8 @@ class Observing(Agent):
             return self._adder
         if isinstance(self._adder, Frames):
             raise ExecutionError(
-                f"agent dqn: observe(env_id={env_id!r}), but frame_replay keeps the frames of "
-                "all environments in one order. Hand in steps of all of them, [B, ...], "
+                f"agent {self.name}: observe(env_id={env_id!r}), but frame_replay keeps the frames "
+                "of all environments in one order. Hand in steps of all of them, [B, ...], "
                 "without env_id, or use another memory."
             )
         if env_id not in self._named:

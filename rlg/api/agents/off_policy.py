@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rlg.api.agents.observing import Observing
-from rlg.errors import ComponentError
 from rlg.execution.adders import Steps, Windows
 from rlg.execution.cadence import Cadence
 from rlg.execution.types import Action, Batch, Clock, LearnResult, Sample
@@ -32,7 +31,6 @@ class OffPolicyAgent(Observing):
     at once are one call of the root's `update`.
     """
 
-    name: ClassVar[str]
     loops: ClassVar[tuple[str, ...]] = ("replay", "sharded_replay")
     learns_whole = "its update is several steps that build on each other, with draws between them"
     apis: ClassVar[Mapping[str, tuple[str, ...]]] = {
@@ -85,13 +83,13 @@ class OffPolicyAgent(Observing):
 
     def _check(self) -> None:
         if hasattr(make(self.network), "unroll"):
-            raise ComponentError(
-                f"agent {self.name}: it replays single steps, so it has no recurrent networks. Use "
+            raise self._refusal(
+                "it replays single steps, so it has no recurrent networks. Use "
                 "another network (network=mlp)."
             )
         if isinstance(self._memory, FrameReplay):
-            raise ComponentError(
-                f"agent {self.name}: it keeps whole observations, and frame_replay single frames. "
+            raise self._refusal(
+                "it keeps whole observations, and frame_replay single frames. "
                 "Use another memory: memory=replay or memory=prioritized."
             )
         if not self._is_scaled:
@@ -99,8 +97,8 @@ class OffPolicyAgent(Observing):
 
     def _check_choices(self) -> None:
         """Refuses actions that are not continuous, unless the agent has a way with choices."""
-        raise ComponentError(
-            f"agent {self.name}: it takes floats with finite bounds, but the environment's actions "
+        raise self._refusal(
+            "it takes floats with finite bounds, but the environment's actions "
             f"are {self.action_space}. {self._advice()}"
         )
 

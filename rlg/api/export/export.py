@@ -125,9 +125,10 @@ def _name(config: Mapping[str, Any]) -> str:
 
 
 def _usage(kind: Format, path: Path, policy: GreedyPolicy) -> str:
+    from_file = f"import runpy\nPolicy = runpy.run_path({str(path)!r})['Policy']"
     return kind.usage.format(
         file=str(path),
-        stem=path.stem,
+        importing=f"from {path.stem} import Policy" if path.stem.isidentifier() else from_file,
         inputs=", ".join(f"{name}={name}" for name in policy.inputs),
         names=", ".join(policy.inputs),
     )

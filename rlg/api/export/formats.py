@@ -155,7 +155,7 @@ FORMATS = {
             _recorder,
             _write_numpy,
             _load_numpy,
-            "from {stem} import Policy\npolicy = Policy()\noutputs = policy({inputs})",
+            "{importing}\npolicy = Policy()\noutputs = policy({inputs})",
         ),
     )
 }
