@@ -40,6 +40,8 @@ def composed(agent: str, backend: str) -> dict[str, Any]:
     found["network"]["units"] = 8 if found["network"]["type"] == "lstm" else [8]
     found["optimizer"]["learning_rate"] = {"type": "linear", "initial": 1e-3, "final": 0.0}
     found["env"]["num_envs"] = 2
+    # The process has its number of threads already; TensorFlow's can't change.
+    found["backend"] |= {"threads": None}
     found["backend"] |= {"deterministic": True} if backend == "tf" else {}
     found["total_timesteps"] = 160
     found["checkpoint"] |= {"interval": 64, "keep": None}

@@ -59,6 +59,7 @@ def test_every_option_composes_and_is_accepted(choice):
         "tuned=network/impala_doom_nature_cnn_frame_replay": "env=doom_basic",
         "tuned=network/impala_atari_nature_cnn_frame_replay": "env=pong",
         "tuned=network/ppo_cartpole_positions_lstm_replay": "network=lstm",
+        "tuned=network/ppo_recall_lstm_replay": "network=lstm",
     }
     words = [needed[choice]] if choice in needed else []
     if group == "tuned":  # tuned=dqn_cartpole, tuned=optimizer/ppo_cartpole_adam_ppo
