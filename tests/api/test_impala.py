@@ -109,6 +109,7 @@ KEYS = {
     "c_bar": 0.9,
     "pg_rho_bar": 1.5,
     "clip_range": 0.3,
+    "n_epochs": 2,
 }
 
 

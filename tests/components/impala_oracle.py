@@ -115,12 +115,19 @@ class Oracle:
             "c_bar": 1.0,
             "pg_rho_bar": 1.0,
             "clip_range": None,
+            "n_epochs": 1,
             "sums": False,  # over sequences, as the paper's code does
             **options,
         }
 
     def update(self, batch: dict[str, Any], last_states: Any, **more: Any) -> dict[str, float]:
-        """One step on rollouts [T, B]; its figures."""
+        """Steps on rollouts [T, B]; the figures of the last one."""
+        for _ in range(self.options["n_epochs"]):
+            figures = self.step(batch, last_states, **more)
+        return figures
+
+    def step(self, batch: dict[str, Any], last_states: Any, **more: Any) -> dict[str, float]:
+        """One step; its figures."""
         options = self.options
         last = batch["actions"][-1:]
         rows = {

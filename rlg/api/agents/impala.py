@@ -23,8 +23,8 @@ class IMPALAAgent(FusedRollouts):
 
     A rollout is `n_steps` steps of all environments of one sampler. An update learns from
     `batch_rollouts` of them; at most `queue` wait for the learner, and then samplers wait too. With
-    a `clip_range` the policy's loss is PPO's clipped surrogate ("APPO"). The optimizer's
-    `learning_rate` may be a schedule.
+    a `clip_range` the policy's loss is PPO's clipped surrogate ("APPO"). `n_epochs` steps are made
+    on the same rollouts. The optimizer's `learning_rate` may be a schedule.
     """
 
     loops: ClassVar[tuple[str, ...]] = ("actor_learner", "fused_actor_learner")
@@ -50,6 +50,7 @@ class IMPALAAgent(FusedRollouts):
         c_bar: PositiveFloat = 1.0,
         pg_rho_bar: PositiveFloat = 1.0,
         clip_range: PositiveFloat | None = None,
+        n_epochs: PositiveInt = 1,
         previous_inputs: bool = True,
         separate: bool = False,
         bounded: str = "squashed_normal",
@@ -72,6 +73,7 @@ class IMPALAAgent(FusedRollouts):
         self.c_bar = c_bar
         self.pg_rho_bar = pg_rho_bar
         self.clip_range = clip_range
+        self.n_epochs = n_epochs
         self.previous_inputs = previous_inputs
         super().__init__(
             observation_space,
@@ -87,7 +89,7 @@ class IMPALAAgent(FusedRollouts):
 
     def make_root(self) -> Component:
         names = ("gamma", "ent_coef", "vf_coef", "reward_clip", "rho_bar", "c_bar", "pg_rho_bar")
-        words = {name: getattr(self, name) for name in (*names, "clip_range")}
+        words = {name: getattr(self, name) for name in (*names, "clip_range", "n_epochs")}
         cls: type[IMPALA] = IMPALA
         if self.is_recurrent:
             cls, words["previous_inputs"] = RecurrentIMPALA, self.previous_inputs

@@ -9,6 +9,7 @@ from rlg.graph.components.algorithms.actor_critic import ActorCriticRoot, Recurr
 from rlg.graph.components.initializers import SONNET, recommend
 from rlg.graph.components.layers.vectors import categories, vector
 from rlg.graph.components.losses.impala import IMPALALoss
+from rlg.graph.limits import PositiveInt
 from rlg.graph.spaces import Box, Dict, FloatBox, Space, flatten
 
 # The paper's loss is a sum over 32 sequences, this one their mean: its epsilon of 0.1 and its norm
@@ -38,7 +39,8 @@ class IMPALA(ActorCriticRoot):
 
     The loss is a sum over time and a mean over sequences. Coefficients and the clipping of rewards
     and of the gradient's norm are the paper's for Atari games. With a `clip_range` the policy's
-    loss is PPO's clipped surrogate: "APPO".
+    loss is PPO's clipped surrogate: "APPO". `n_epochs` steps are made on the same rollouts, with
+    targets and importance weights anew each time; metrics are those of the last one.
     """
 
     def __init__(
@@ -55,6 +57,7 @@ class IMPALA(ActorCriticRoot):
         c_bar: float = 1.0,
         pg_rho_bar: float = 1.0,
         clip_range: float | None = None,
+        n_epochs: PositiveInt = 1,
     ) -> None:
         optimizer = RMSPROP if optimizer is None else optimizer
         super().__init__(policy, action_space, optimizer, max_grad_norm)
@@ -67,6 +70,7 @@ class IMPALA(ActorCriticRoot):
         self.c_bar = c_bar
         self.pg_rho_bar = pg_rho_bar
         self.clip_range = clip_range
+        self.n_epochs = n_epochs
         self.loss = IMPALALoss(
             gamma, vf_coef, ent_coef, reward_clip, rho_bar, c_bar, pg_rho_bar, clip_range
         )
@@ -81,7 +85,7 @@ class IMPALA(ActorCriticRoot):
     def update(
         self, batch: Any, last_states: Any, masks: Any = None, learning_rate: Any = None
     ) -> Any:
-        """Learns once from the rollouts; returns metrics."""
+        """Learns from the rollouts; returns metrics."""
         states = self.append(batch["states"], last_states)
         return self._learn(batch, (states,), (), masks, learning_rate)
 
@@ -93,16 +97,17 @@ class IMPALA(ActorCriticRoot):
         masks: Any,
         learning_rate: Any,
     ) -> Any:
-        """One step on T + 1 rows of states; `memory` is what a recurrent policy takes too."""
+        """Steps on T + 1 rows of states; `memory` is what a recurrent policy takes too."""
         # What was done in the last row is not known, and not read: a copy of the row before.
         actions = self.extend(batch["actions"])
         masks = None if masks is None else self.extend(masks)
-        gradients, loss, figures = self.replicate(
-            self._differentiate, batch, states, actions, memory, masks
-        )
-        norm = self.optimizer.apply(
-            self.policy.variables(), self.optimizer.averaged(gradients), learning_rate
-        )
+        for _ in range(self.n_epochs):
+            gradients, loss, figures = self.replicate(
+                self._differentiate, batch, states, actions, memory, masks
+            )
+            norm = self.optimizer.apply(
+                self.policy.variables(), self.optimizer.averaged(gradients), learning_rate
+            )
         return self.report(loss, norm, figures)
 
     @api
@@ -201,7 +206,7 @@ class RecurrentIMPALA(RecurrentRoot, IMPALA):
         masks: Any = None,
         learning_rate: Any = None,
     ) -> Any:
-        """Learns once from the rollouts; returns metrics."""
+        """Learns from the rollouts; returns metrics."""
         resets = self.resets(batch["resets"], batch["terminals"], batch["truncations"])
         states = self.append(batch["states"], last_states)
         if self.previous_inputs:
