@@ -110,6 +110,7 @@ KEYS = {
     "pg_rho_bar": 1.5,
     "clip_range": 0.3,
     "n_epochs": 2,
+    "normalize_advantage": True,
 }
 
 

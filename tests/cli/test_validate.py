@@ -58,6 +58,7 @@ WHOLE = {
     "td3": "its update is several steps that build on each other",
     "ddpg": "its update is several steps that build on each other",
     "random": "it learns nothing",
+    "impala": "agent.normalize_advantage=true takes means over the whole batch",
 }
 
 
@@ -214,7 +215,8 @@ def test_a_loop_that_an_engine_does_not_offer_is_refused_with_those_that_it_does
 
 @pytest.mark.parametrize("kind", WHOLE)
 def test_replicas_of_an_agent_that_learns_from_whole_batches_are_refused(kind):
-    changes = {"agent": {"type": kind}, "env": {"name": "pendulum"}, "memory": {"type": "replay"}}
+    agent = {"type": kind} | ({"normalize_advantage": True} if kind == "impala" else {})
+    changes = {"agent": agent, "env": {"name": "pendulum"}, "memory": {"type": "replay"}}
     validate(config(**changes, backend={"type": "torch", "replicas": 1}))
     with pytest.raises(SpecError) as error:
         validate(config(**changes, backend={"type": "torch", "replicas": 2}))

@@ -116,6 +116,7 @@ class Oracle:
             "pg_rho_bar": 1.0,
             "clip_range": None,
             "n_epochs": 1,
+            "normalize_advantage": False,
             "sums": False,  # over sequences, as the paper's code does
             **options,
         }
@@ -151,7 +152,11 @@ class Oracle:
         found = [x.detach().numpy() for x in (ratio, values, bootstrap)]
         targets, adv = map(torch.tensor, vtrace(found[0], batch, found[1], found[2], options))
         if options["clip_range"] is None:
-            policy = -ratio.detach().clamp(max=options["pg_rho_bar"]) * adv * log_probs
+            adv = ratio.detach().clamp(max=options["pg_rho_bar"]) * adv
+        if options["normalize_advantage"]:
+            adv = (adv - adv.mean()) / (adv.std() + 1e-8)
+        if options["clip_range"] is None:
+            policy = -adv * log_probs
         else:
             near = ratio.clamp(1.0 - options["clip_range"], 1.0 + options["clip_range"])
             policy = -torch.min(ratio * adv, near * adv)

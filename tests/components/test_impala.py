@@ -104,7 +104,11 @@ CASES = {
     "bounds": (SHARED, {"rho_bar": 1.5, "c_bar": 0.8, "pg_rho_bar": 1.2}),
     "appo": (SHARED, {"clip_range": 0.2}),
     "epochs": (SHARED, {"n_epochs": 3}),
-    "appo-epochs": (SHARED, {"clip_range": 0.1, "n_epochs": 2}),
+    "normalized": (SHARED, {"normalize_advantage": True}),
+    "appo-epochs": (
+        SHARED,
+        {"clip_range": 0.1, "n_epochs": 2, "normalize_advantage": True},
+    ),
 }
 
 

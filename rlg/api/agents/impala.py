@@ -30,6 +30,7 @@ class IMPALAAgent(FusedRollouts):
     loops: ClassVar[tuple[str, ...]] = ("actor_learner", "fused_actor_learner")
     apis: ClassVar[Mapping[str, tuple[str, ...]]] = {**ActorCriticAgent.apis, **FUSED}
     acted_numbers: ClassVar[tuple[str, ...]] = ("log_probs",)
+    learns_whole = "agent.normalize_advantage=true takes means over the whole batch"
 
     def __init__(
         self,
@@ -51,6 +52,7 @@ class IMPALAAgent(FusedRollouts):
         pg_rho_bar: PositiveFloat = 1.0,
         clip_range: PositiveFloat | None = None,
         n_epochs: PositiveInt = 1,
+        normalize_advantage: bool = False,
         previous_inputs: bool = True,
         separate: bool = False,
         bounded: str = "squashed_normal",
@@ -74,6 +76,7 @@ class IMPALAAgent(FusedRollouts):
         self.pg_rho_bar = pg_rho_bar
         self.clip_range = clip_range
         self.n_epochs = n_epochs
+        self.normalize_advantage = normalize_advantage
         self.previous_inputs = previous_inputs
         super().__init__(
             observation_space,
@@ -87,9 +90,15 @@ class IMPALAAgent(FusedRollouts):
             log_std_init=log_std_init,
         )
 
+    @property
+    def replicates(self) -> bool:  # type: ignore[override]
+        """Not where something is a mean over the whole batch and not over items."""
+        return not self.normalize_advantage
+
     def make_root(self) -> Component:
         names = ("gamma", "ent_coef", "vf_coef", "reward_clip", "rho_bar", "c_bar", "pg_rho_bar")
-        words = {name: getattr(self, name) for name in (*names, "clip_range", "n_epochs")}
+        more = ("clip_range", "n_epochs", "normalize_advantage")
+        words = {name: getattr(self, name) for name in (*names, *more)}
         cls: type[IMPALA] = IMPALA
         if self.is_recurrent:
             cls, words["previous_inputs"] = RecurrentIMPALA, self.previous_inputs

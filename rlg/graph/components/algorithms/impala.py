@@ -41,6 +41,7 @@ class IMPALA(ActorCriticRoot):
     and of the gradient's norm are the paper's for Atari games. With a `clip_range` the policy's
     loss is PPO's clipped surrogate: "APPO". `n_epochs` steps are made on the same rollouts, with
     targets and importance weights anew each time; metrics are those of the last one.
+    `normalize_advantage` is of all steps that are learned from together, so there are no replicas.
     """
 
     def __init__(
@@ -58,6 +59,7 @@ class IMPALA(ActorCriticRoot):
         pg_rho_bar: float = 1.0,
         clip_range: float | None = None,
         n_epochs: PositiveInt = 1,
+        normalize_advantage: bool = False,
     ) -> None:
         optimizer = RMSPROP if optimizer is None else optimizer
         super().__init__(policy, action_space, optimizer, max_grad_norm)
@@ -71,9 +73,9 @@ class IMPALA(ActorCriticRoot):
         self.pg_rho_bar = pg_rho_bar
         self.clip_range = clip_range
         self.n_epochs = n_epochs
-        self.loss = IMPALALoss(
-            gamma, vf_coef, ent_coef, reward_clip, rho_bar, c_bar, pg_rho_bar, clip_range
-        )
+        self.normalize_advantage = normalize_advantage
+        bounds = rho_bar, c_bar, pg_rho_bar, clip_range
+        self.loss = IMPALALoss(gamma, vf_coef, ent_coef, reward_clip, *bounds, normalize_advantage)
 
     @api
     def act(self, states: Any, explore: Static[bool] = True, masks: Any = None) -> Any:

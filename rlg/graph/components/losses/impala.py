@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rlg.errors import ComponentError
 from rlg.graph import Tensor, api, graph_fn
-from rlg.graph.components.losses.items import ItemLoss
+from rlg.graph.components.losses.items import ItemLoss, standardized
 from rlg.graph.components.returns.vtrace import VTrace
 from rlg.graph.limits import Fraction
 from rlg.graph.spaces import Space
@@ -31,6 +31,7 @@ class IMPALALoss(ItemLoss):
         c_bar: float = 1.0,
         pg_rho_bar: float = 1.0,
         clip_range: float | None = None,
+        normalize_advantage: bool = False,
     ) -> None:
         self.gamma = gamma
         self.vf_coef = vf_coef
@@ -40,6 +41,7 @@ class IMPALALoss(ItemLoss):
         self.c_bar = c_bar
         self.pg_rho_bar = pg_rho_bar
         self.clip_range = clip_range
+        self.normalize_advantage = normalize_advantage
         self.vtrace = VTrace(gamma, rho_bar, c_bar, pg_rho_bar if clip_range is None else None)
 
     def create_variables(self, *, log_probs: Space, entropies: Space, values: Space) -> None:
@@ -80,6 +82,8 @@ class IMPALALoss(ItemLoss):
                 final_values,
             )
             weighed = self.weighed(log_probs, behaviour_log_probs)
+            if self.normalize_advantage:
+                advantages = self.normalize(advantages)
         policy = self.policy_loss(log_probs, behaviour_log_probs, advantages)
         loss, items, means = self.total(policy, entropies, values, targets, weights)
         return loss, items, self.report(means, weighed)
@@ -88,6 +92,10 @@ class IMPALALoss(ItemLoss):
     def clip_rewards(self, rewards: Tensor) -> Tensor:
         assert self.reward_clip is not None
         return self.ops.clip(rewards, -self.reward_clip, self.reward_clip)
+
+    @graph_fn(fold_time=True)
+    def normalize(self, advantages: Tensor) -> Tensor:
+        return standardized(self.ops, advantages)
 
     @graph_fn
     def policy_loss(
