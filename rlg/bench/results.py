@@ -145,6 +145,12 @@ class Report:
     versions: Mapping[str, str]
     settings: Mapping[str, Any]
     suites: tuple[Suite, ...]
+    finished: int | None = None  # processes that measured all suites; None: all of them
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether processes were still to come, or still to finish, when it was written."""
+        return self.finished is not None and self.finished < self.settings["processes"]
 
     def write(self, folder: Path) -> Path:
         """Writes `bench.json`."""
