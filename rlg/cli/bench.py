@@ -175,5 +175,10 @@ def _judge(old: Report, new: Report) -> bool:
     for text in differences(old, new):
         print(f"warning:    another machine: {text}")
     slower = [verdict for verdict in found if verdict.word == "slower"]
+    judged = [verdict for verdict in found if verdict.earlier is not None]
+    inside = sum(verdict.is_inside for verdict in judged)
     print(f"slower:     {len(slower)} of {len(found)} rows")
+    print(
+        f"inside:     {inside} of {len(judged)} medians are in the earlier spread; 95 % should be"
+    )
     return bool(slower)

@@ -84,6 +84,7 @@ def test_compared_with_itself_nothing_is_slower(rlg, folder, fake):
     result = rlg("bench", "bench=act", "--compare", str(path))
     assert result.code == 0
     assert "slower:     0 of 1 rows" in result.out
+    assert "inside:     1 of 1 medians are in the earlier spread; 95 % should be" in result.out
     assert "warning:    another machine: processor: Abacus 3000 before" in result.out
 
 
