@@ -11,6 +11,7 @@ from rlg.bench.results import Report
 from rlg.bench.tables import COLUMNS, headline, table_of, warnings
 from rlg.tracking.files import size
 
+FILE = "report.html"
 HOW = (
     "Contenders take turns in blocks within one run, so that all of them see the same machine; "
     "whoever goes first alternates. A ratio is rlg's time over the opponent's in the same round: "

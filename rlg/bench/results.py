@@ -87,14 +87,19 @@ class Row:
 
     def compared(self, clock: Clock | None = None) -> Spread:
         """Ratio, difference in seconds, or the figure itself in seconds."""
+        size = self.median("costs", clock) if self.kind == "difference" else None
+        return spread(self.samples(clock), size)
+
+    def samples(self, clock: Clock | None = None) -> list[Sequence[float]]:
+        """The same round by round, in a list for each process."""
         name = clock or self.clock
         mine = [getattr(cost, name) for cost in self.costs]
         if self.kind == "figure":
-            return spread(self._by_process(mine))
+            return self._by_process(mine)
         pairs = list(zip(mine, [getattr(cost, name) for cost in self.others], strict=True))
         if self.kind == "difference":
-            return spread(self._by_process([a - b for a, b in pairs]), statistics.median(mine))
-        return spread(self._by_process([a / b if b else float("inf") for a, b in pairs]))
+            return self._by_process([a - b for a, b in pairs])
+        return self._by_process([a / b if b else float("inf") for a, b in pairs])
 
     def _by_process(self, values: Sequence[float]) -> list[Sequence[float]]:
         ends = [sum(self.processes[: n + 1]) for n in range(len(self.processes))] or [len(values)]
@@ -145,6 +150,12 @@ class Report:
     versions: Mapping[str, str]
     settings: Mapping[str, Any]
     suites: tuple[Suite, ...]
+    finished: int | None = None  # processes that measured all suites; None: all of them
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether processes were still to come, or still to finish, when it was written."""
+        return self.finished is not None and self.finished < self.settings["processes"]
 
     def write(self, folder: Path) -> Path:
         """Writes `bench.json`."""

@@ -11,7 +11,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
@@ -25,7 +25,7 @@ from rlg.bench.suites import SUITES, load_suite
 BACKENDS = ("numpy", "torch", "tf")
 QUICK, FULL = 4, 5  # processes
 COMMAND = (sys.executable, "-m", "rlg.bench.process")
-PATIENCE = 20.0  # seconds in which a process may end by itself after Ctrl-C
+PATIENCE = 20.0  # seconds in which a process may end by itself after a signal
 T = TypeVar("T")
 Say = Callable[[str], None]
 
@@ -60,21 +60,23 @@ class Settings:
         return [name for name in self.backends if name != "numpy"]
 
 
-def run_suites(names: Sequence[str], settings: Settings, say: Say = lambda _: None) -> Report:
-    """Measures; a suite that fails is a row that says why, and the others go on."""
+def run_suites(
+    names: Sequence[str], settings: Settings, say: Say = lambda _: None
+) -> Generator[Report, None, None]:
+    """Measures; yields what there is whenever a process is through with a suite, so that whoever is
+    interrupted has something. A suite that fails is a row that says why, and the others go on.
+    """
     date = datetime.now().isoformat(timespec="seconds")
-    found: dict[str, list[Suite]] = {name: [] for name in names}
+    facts = machine.describe(), machine.versions()
+    options = {"threads": 1, **asdict(settings), "processes": settings.passes}
+    found: dict[str, list[Suite]] = {}
     for number in range(1, settings.passes + 1):
         say(f"process {number} of {settings.passes}")
         for suite in in_process(names, settings, say):
-            found[suite.name].append(suite)
-    return Report(
-        date,
-        machine.describe(),
-        machine.versions(),
-        {"threads": 1, **asdict(settings), "processes": settings.passes},
-        tuple(_whole(found[name], is_first=name == names[0]) for name in names),
-    )
+            found.setdefault(suite.name, []).append(suite)
+            suites = (_whole(found[name], is_first=name == names[0]) for name in found)
+            is_through = suite.name == names[-1]
+            yield Report(date, *facts, options, tuple(suites), number if is_through else number - 1)
 
 
 def _whole(passes: Sequence[Suite], *, is_first: bool) -> Suite:
@@ -117,15 +119,19 @@ def _started(names: Sequence[str], settings: Settings) -> Iterator[subprocess.Po
         stdout=subprocess.PIPE,
         text=True,
         env=environment,
+        process_group=0,
     )
     try:
         yield process
+    except BaseException:  # no signal reaches it otherwise: it is a process group of its own
+        process.terminate()
+        raise
     finally:
         _end(process)
 
 
 def _end(process: subprocess.Popen[str]) -> None:
-    """It ends by itself, after Ctrl-C too, and takes its own opponents along."""
+    """It ends by itself, also if it was told to, and takes its own opponents along."""
     assert process.stdout is not None
     process.stdout.close()
     try:

@@ -98,6 +98,9 @@ def _setting(key: str, value: Any) -> str:
 
 
 def warnings(report: Report) -> Iterable[str]:
-    """Of all suites."""
+    """Of all suites; and whether the run was cut off."""
+    if report.is_partial:
+        found = f"{report.finished} of {report.settings['processes']} processes"
+        yield f"a partial report: {found} have measured everything"
     for suite in report.suites:
         yield from (f"{suite.name}: {text}" for text in suite.warnings)

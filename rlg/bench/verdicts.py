@@ -1,18 +1,18 @@
 """What got slower against an earlier `bench.json`.
 
-Ratios are compared, not times: both runs had their opponents beside them. A row is slower if its
-spread lies wholly above the earlier one: the median of another run of the same code is expected
-inside of both. By wall time and by CPU time: what else runs on the machine delays one side, but
-does its work for neither.
+Ratios are compared, not times: both runs had their opponents beside them. `significance` says
+which rows differ by more than chance. A row's own spread does not: one row in twenty is outside of
+it, so in a table of dozens there is nearly always one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from rlg.bench.results import Clock, Report, Row
+from rlg.bench.results import Report, Row
+from rlg.bench.significance import slower
 from rlg.bench.tables import compared
 
 Word = Literal[
@@ -29,6 +29,15 @@ class Verdict:
     word: Word
     before: str = ""
     now: str = ""
+    earlier: Row | None = None  # the predecessor, where the two can be compared
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether the median is where the earlier run's spread expected that of another one."""
+        if self.earlier is None:
+            return False
+        low, _, high = self.earlier.compared()
+        return low <= self.row.compared().middle <= high
 
     @property
     def cells(self) -> list[str]:
@@ -54,7 +63,7 @@ def verdicts(old: Report, new: Report) -> list[Verdict]:
             for row in left.values()
             if row.costs and not row.is_model
         ]
-    return found
+    return _judged(found)
 
 
 def differences(old: Report, new: Report) -> list[str]:
@@ -85,14 +94,16 @@ def _verdict(suite: str, old: Row | None, new: Row, same_machine: bool) -> Verdi
         return Verdict(suite, new, "other machine", *texts)  # seconds of two machines
     if new.kind == "figure":
         return Verdict(suite, new, "no opponent", *texts)  # nothing tells rlg from the machine
-    return Verdict(suite, new, _word(old, new), *texts)
+    return Verdict(suite, new, "same", *texts, old)
 
 
-def _word(old: Row, new: Row) -> Word:
-    words = {_by(clock, old, new) for clock in ("wall", "cpu")}
-    return words.pop() if len(words) == 1 else "same"
+def _judged(found: list[Verdict]) -> list[Verdict]:
+    """The rows that can be compared, as one table; the others as they are."""
+    pairs = [(v.earlier, v.row) for v in found if v.earlier is not None]
+    up, down = iter(slower(pairs)), iter(slower([(new, old) for old, new in pairs]))
 
+    def word() -> Word:
+        is_slower, is_faster = next(up), next(down)
+        return "slower" if is_slower else "faster" if is_faster else "same"
 
-def _by(clock: Clock, old: Row, new: Row) -> Word:
-    before, now = old.compared(clock), new.compared(clock)
-    return "slower" if now.low > before.high else "faster" if now.high < before.low else "same"
+    return [v if v.earlier is None else replace(v, word=word()) for v in found]

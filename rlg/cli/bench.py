@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -66,11 +67,35 @@ def bench(
 
     options = {key: value for key, value in given.items() if key != "bench"}
     settings = Settings(full=full, peers="bench" in given, **options)
-    report = run_suites(names, settings, lambda line: print(line, file=sys.stderr, flush=True))
-    _show(report, folder)
+    report = _measure(run_suites(names, settings, _say), folder)
     has_failed = any(row.missing.startswith(FAILURE) for s in report.suites for row in s.rows)
     is_slower = old is not None and _judge(old, report)
     return FAILED if has_failed or is_slower else DONE
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _measure(reports: Generator[Report, None, None], folder: Path) -> Report:
+    """Writes what there is after each suite, pages after each process, and all of it at the end or
+    when it is interrupted.
+    """
+    report: Report | None = None
+    finished: int | None = 0
+    try:
+        with closing(reports):
+            for report in reports:
+                report.write(folder)
+                if report.finished != finished and report.is_partial:
+                    finished = report.finished
+                    _write(report, folder)
+    finally:
+        if report is not None:
+            _write(report, folder)
+            _show(report, folder)
+    assert report is not None
+    return report
 
 
 def _profile(given: Mapping[str, Any], folder: Path, *, trust_plugins: bool) -> int:
@@ -117,19 +142,26 @@ def _read(words: Sequence[str]) -> dict[str, Any]:
     return found
 
 
-def _show(report: Report, folder: Path) -> None:
-    """Writes all files, prints the tables."""
-    from rlg.bench import page, pictures, tables
+def _write(report: Report, folder: Path) -> None:
+    """All files."""
+    from rlg.bench import page, pictures
+    from rlg.tracking.files import write_atomically
 
-    path = report.write(folder)
+    report.write(folder)
     drawn = {suite.name: pictures.draw(suite, folder) for suite in report.suites}
-    (folder / "report.html").write_text(page.page(report, drawn), encoding="utf-8")
+    write_atomically(folder / page.FILE, page.page(report, drawn))
+
+
+def _show(report: Report, folder: Path) -> None:
+    """Prints the tables."""
+    from rlg.bench import page, results, tables
+
     for suite in report.suites:
         print(f"\n{tables.headline(suite)}")
         print_table(tables.COLUMNS, tables.table_of(suite), right=tables.NUMBERS)
     for text in tables.warnings(report):
         print(f"warning:    {text}: take these figures with care")
-    print(f"\nresults:    {path}\nreport:     {folder / 'report.html'}")
+    print(f"\nresults:    {folder / results.FILE}\nreport:     {folder / page.FILE}")
 
 
 def _judge(old: Report, new: Report) -> bool:
@@ -143,5 +175,10 @@ def _judge(old: Report, new: Report) -> bool:
     for text in differences(old, new):
         print(f"warning:    another machine: {text}")
     slower = [verdict for verdict in found if verdict.word == "slower"]
+    judged = [verdict for verdict in found if verdict.earlier is not None]
+    inside = sum(verdict.is_inside for verdict in judged)
     print(f"slower:     {len(slower)} of {len(found)} rows")
+    print(
+        f"inside:     {inside} of {len(judged)} medians are in the earlier spread; 95 % should be"
+    )
     return bool(slower)

@@ -103,3 +103,30 @@ def test_gradients_in_another_memory_order_are_turned() -> None:
                      learning_rate=0.1, beta1=0.9, beta2=0.999, epsilon=0.1)  # fmt: skip
         found.append(w.detach().numpy())
     np.testing.assert_array_equal(found[0], found[1])
+
+
+def test_corrections_are_traced_once_for_each_dtype_and_not_for_each_variable() -> None:
+    import tensorflow as tf
+
+    from rlg.backends.tf.ops import TFOps
+
+    ops = TFOps("CPU:0")
+    dtypes = ["float32", "float64", "float32", "float32"]
+    slots = [[ops.variable(np.zeros(1, dtype)) for _ in "wmv"] for dtype in dtypes]
+    step = ops.variable(np.float32(0))
+
+    def update() -> None:
+        variables, first, second = (list(column) for column in zip(*slots, strict=True))
+        gradients = [tf.ones(1, dtype) for dtype in dtypes]
+        ops.adam(variables, gradients, first, second, step,
+                 learning_rate=0.1, beta1=0.9, beta2=0.999, epsilon=1e-8)  # fmt: skip
+
+    traced = tf.function(update, autograph=False).get_concrete_function()
+    kinds = [operation.type for operation in traced.graph.get_operations()]
+    assert kinds.count("ResourceApplyAdam") == 4
+    assert kinds.count("Pow") == 2 * 2
+    traced()
+    for (w, m, v), dtype in zip(slots, dtypes, strict=True):
+        found = [float(variable.numpy()[0]) for variable in (w, m, v)]
+        assert found == pytest.approx([-0.1, 0.1, 1e-3], rel=1e-4)
+        assert w.numpy().dtype == dtype

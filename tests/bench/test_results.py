@@ -229,6 +229,16 @@ def test_the_page_holds_figures_pictures_machine_and_warnings(tmp_path):
     assert "http" not in text
 
 
+def test_a_partial_report_says_how_many_processes_it_has(tmp_path):
+    partial = report(settings={"threads": 1, "processes": 4}, finished=2)
+    text = "a partial report: 2 of 4 processes have measured everything"
+    assert list(tables.warnings(partial)) == [text]
+    assert text in page.page(partial, {})
+    assert Report.read(partial.write(tmp_path)) == partial
+    whole = replace(partial, finished=4)
+    assert list(tables.warnings(whole)) == list(tables.warnings(report())) == []
+
+
 def test_a_suite_without_opponents_has_no_picture(tmp_path):
     absent = row(costs=(), others=(), missing="x")
     assert pictures.draw(report(absent).suites[0], tmp_path) == []

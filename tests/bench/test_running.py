@@ -56,11 +56,21 @@ def test_one_that_kills_its_process_is_a_row_and_the_others_go_on(dying):
 
 
 def test_every_process_measures_every_suite(dying):
-    found = running.run_suites(["act", "memory"], Settings(processes=3))
+    *_, found = running.run_suites(["act", "memory"], Settings(processes=3))
     act, memory = found.suites
     assert act.rows[0].processes == (2, 2, 2)
     assert memory.rows[0].missing.startswith("failed: ")
     assert found.settings["processes"] == 3
+
+
+def test_there_is_a_report_after_every_suite_of_every_process(dying):
+    reports = list(running.run_suites(["build", "act"], Settings(processes=2)))
+    names = [[suite.name for suite in found.suites] for found in reports]
+    assert names == [["build"], ["build", "act"], ["build", "act"], ["build", "act"]]
+    counts = [[suite.rows[0].processes for suite in found.suites] for found in reports]
+    assert counts == [[(2,)], [(2,), (2,)], [(2, 2), (2,)], [(2, 2), (2, 2)]]
+    assert [found.finished for found in reports] == [0, 1, 1, 2]
+    assert [found.is_partial for found in reports] == [True, True, True, False]
 
 
 def test_a_process_has_one_thread_and_hash_seeds_of_its_own(monkeypatch):
@@ -81,6 +91,32 @@ def test_one_that_does_not_end_is_killed(monkeypatch):
     with running._started(["act"], Settings()) as child:
         pass
     assert child.returncode == -9
+
+
+def test_one_that_is_not_wanted_any_more_is_told_and_waited_for(monkeypatch):
+    program = """
+import signal, sys, time
+signal.signal(signal.SIGTERM, signal.default_int_handler)
+print("begun", flush=True)
+try:
+    time.sleep(60)
+except KeyboardInterrupt:
+    time.sleep(0.2)  # it takes its opponents along
+    sys.exit(130)
+"""
+    monkeypatch.setattr(running, "COMMAND", (sys.executable, "-c", program))
+    children = []
+
+    def interrupted():
+        with running._started(["act"], Settings()) as child:
+            children.append(child)
+            assert child.stdout.readline() == "begun\n"
+            assert os.getpgid(child.pid) != os.getpgid(0)  # Ctrl-C of a terminal does not reach it
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert children[0].returncode == 130
 
 
 def test_what_suites_print_does_not_disturb_their_results(monkeypatch, capfd):
@@ -107,6 +143,19 @@ def test_ctrl_c_ends_a_process_without_a_traceback(monkeypatch):
 
     monkeypatch.setattr(process, "measure", interrupted)
     before = os.dup(1)
+    try:
+        assert process.main(to_json([["act"], asdict(Settings())])) == 130
+    finally:
+        os.dup2(before, 1)
+        os.close(before)
+
+
+def test_one_that_nobody_reads_ends_without_a_traceback(monkeypatch):
+    monkeypatch.setattr(process, "measure", lambda name, settings: report().suites[0])
+    before, (read, write) = os.dup(1), os.pipe()
+    os.dup2(write, 1)
+    os.close(write)
+    os.close(read)
     try:
         assert process.main(to_json([["act"], asdict(Settings())])) == 130
     finally:
@@ -143,6 +192,6 @@ def test_the_load_average_is_asked_of_the_first_suite_only(dying, monkeypatch):
         return ["busy"] if is_first else []
 
     monkeypatch.setattr(running.machine, "load_warnings", noted)
-    found = running.run_suites(["build", "act"], Settings(processes=1))
-    assert asked == [True, False]
+    *_, found = running.run_suites(["build", "act"], Settings(processes=1))
+    assert asked == [True, True, False]
     assert [suite.warnings for suite in found.suites] == [("busy",), ()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 
@@ -10,7 +11,10 @@ import pytest
 
 from rlg.bench import running, suites
 from rlg.bench.results import Report
+from rlg.bench.running import Settings
 from tests.bench.reports import by_both, report, row
+from tests.cli.conftest import PROGRAM
+from tests.patience import PATIENCE
 
 
 @pytest.fixture
@@ -80,6 +84,7 @@ def test_compared_with_itself_nothing_is_slower(rlg, folder, fake):
     result = rlg("bench", "bench=act", "--compare", str(path))
     assert result.code == 0
     assert "slower:     0 of 1 rows" in result.out
+    assert "inside:     1 of 1 medians are in the earlier spread; 95 % should be" in result.out
     assert "warning:    another machine: processor: Abacus 3000 before" in result.out
 
 
@@ -88,6 +93,79 @@ def test_slower_beyond_the_spread_exits_with_1(rlg, folder, fake):
     result = rlg("bench", "bench=act", "--compare", str(path))
     assert result.code == 1
     assert "slower:     1 of 1 rows" in result.out
+
+
+@pytest.fixture
+def cut_off(fake, monkeypatch):
+    """Two suites: the second process is interrupted in the second of them."""
+    passes = iter([["act", "memory"], ["act"]])
+
+    def here(names, settings, say):
+        done = next(passes)
+        yield from (running.measure(name, settings) for name in done)
+        if done != names:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(running, "in_process", here)
+
+
+def test_what_was_measured_before_an_interruption_is_kept(rlg, folder, cut_off):
+    result = rlg("bench", "bench=act,memory", "processes=3", "--output", "found")
+    assert result.code == 130
+    assert result.err.endswith("rlg: interrupted\n")
+    text = "a partial report: 1 of 3 processes have measured everything"
+    assert f"warning:    {text}: take these figures with care" in result.out
+    assert text in (folder / "found" / "report.html").read_text()
+    found = Report.read(folder / "found" / "bench.json")
+    assert {suite.name: suite.rows[0].processes for suite in found.suites} == {
+        "act": (3, 3),
+        "memory": (3,),
+    }
+    assert found.is_partial
+
+
+def test_there_are_pages_after_each_process_and_results_after_each_suite(rlg, folder, fake):
+    from rlg.cli.bench import _measure
+
+    seen = []
+
+    def names():
+        return {path.name: path.stat().st_mtime_ns for path in (folder / "found").iterdir()}
+
+    def reports():
+        for found in running.run_suites(["act", "memory"], Settings(processes=2)):
+            yield found
+            seen.append(names())
+
+    (folder / "found").mkdir()
+    _measure(reports(), folder / "found")
+    one, process, three, _ = seen
+    assert set(one) == {"bench.json"}
+    assert set(process) == {"bench.json", "report.html", "act.png", "memory.png"}
+    assert process["report.html"] == three["report.html"]
+    assert process["bench.json"] < three["bench.json"]
+    assert names()["report.html"] > three["report.html"]
+
+
+def test_an_interrupted_program_leaves_a_report(folder):
+    words = ["bench=memory", "pairs=1", "processes=1000", "block=0.002", "backends=numpy"]
+    command = [PROGRAM, "bench", *words, "--output", "found"]
+    out = subprocess.PIPE
+    with subprocess.Popen(command, cwd=folder, stdout=out, stderr=out, text=True) as process:
+        try:
+            for line in process.stderr:
+                if line == "process 2 of 1000\n":
+                    break
+            process.send_signal(signal.SIGTERM)
+            printed, error = process.communicate(timeout=PATIENCE)
+        finally:
+            process.kill()
+    assert process.returncode == 130, error
+    assert error.endswith("rlg: interrupted\n")
+    assert "of 1000 processes have measured everything" in printed
+    found = Report.read(folder / "found" / "bench.json")
+    assert len(found.suites[0].rows[0].processes) in (1, 2)
+    assert (folder / "found" / "report.html").exists()
 
 
 def test_a_suite_that_fails_says_why_and_exits_with_1(rlg, fake):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 import tensorflow as tf
@@ -42,24 +43,28 @@ class TFOptimizer:
         """
         step.assign_add(1.0, read_value=False)
         rate, steps = tf.cast(learning_rate, tf.float64), tf.cast(step, tf.float64)
-        for variable, gradient, m, v in zip(variables, gradients, first, second, strict=True):
-            dtype = variable.dtype
+
+        @cache  # Variables mostly have one dtype: half of an update's operations would be these.
+        def corrected(dtype: tf.DType) -> dict[str, Tensor]:
             # The betas as the kernel sees them, rounded to its dtype.
             b1, b2 = (float(np.asarray(b, dtype.as_numpy_dtype)) for b in (beta1, beta2))
             root = tf.sqrt(1.0 - tf.pow(tf.constant(b2, tf.float64), steps))
             size = rate * root / (1.0 - tf.pow(tf.constant(b1, tf.float64), steps))
+            zero = tf.zeros((), dtype)
+            return {
+                "beta1_power": zero,
+                "beta2_power": zero,
+                "lr": tf.cast(size, dtype),
+                "beta1": tf.constant(b1, dtype),
+                "beta2": tf.constant(b2, dtype),
+                "epsilon": tf.cast(epsilon * root, dtype),
+            }
+
+        for variable, gradient, m, v in zip(variables, gradients, first, second, strict=True):
+            dtype = variable.dtype
             if weight_decay:
                 decay = tf.cast(1.0 - rate * weight_decay, dtype)
                 variable.assign(variable * decay, read_value=False)
             tf.raw_ops.ResourceApplyAdam(
-                var=variable.handle,
-                m=m.handle,
-                v=v.handle,
-                beta1_power=tf.zeros((), dtype),
-                beta2_power=tf.zeros((), dtype),
-                lr=tf.cast(size, dtype),
-                beta1=tf.constant(b1, dtype),
-                beta2=tf.constant(b2, dtype),
-                epsilon=tf.cast(epsilon * root, dtype),
-                grad=gradient,
+                var=variable.handle, m=m.handle, v=v.handle, grad=gradient, **corrected(dtype)
             )

@@ -284,11 +284,11 @@ def records_in(tree: Tree) -> Iterator[Record]:
     """The records of a tree, depth first."""
     if isinstance(tree, Record):
         yield tree
-    elif isinstance(tree, Mapping):
-        for value in tree.values():
-            yield from records_in(value)
     elif isinstance(tree, (tuple, list)):
         for value in tree:
+            yield from records_in(value)
+    elif isinstance(tree, (dict, Mapping)):  # abstract classes take long to ask
+        for value in tree.values():
             yield from records_in(value)
 
 

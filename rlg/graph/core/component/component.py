@@ -118,7 +118,7 @@ class Component:
     def children(self) -> Iterator[tuple[str, Component]]:
         """Sub-components with the names that their attributes give them."""
         for attribute, value in list(vars(self).items()):
-            if attribute in ("_twin", "_mode", "_binding", "_registered", "ops"):
+            if value is None or type(value) in _PLAIN or attribute in _OWN:
                 continue
             name = attribute.lstrip("_")
             if isinstance(value, Component):
@@ -244,6 +244,11 @@ class Component:
                 f"{self.path_or_name}: `{what}` comes before the build, and this component is "
                 "built. Make a new component."
             )
+
+
+# Attributes that lead out of the tree, and types of most others.
+_OWN = frozenset(("_twin", "_mode", "_binding", "_registered", "ops"))
+_PLAIN = frozenset((bool, int, float, str))
 
 
 def walk(root: Component) -> Iterator[Component]:
