@@ -45,9 +45,10 @@ def bench(
 ) -> int:
     """Measure throughput against named opponents: rlg bench bench=act,memory.
 
-    Without arguments all suites run in their quick form, in about three minutes on two quiet cores.
-    `bench=all` adds opponents that live in an environment of their own (make bench-peers). The
-    folder has bench.json with every sample, pictures and report.html.
+    Without arguments all suites but `devices` and `impala` run in their quick form, in less than
+    three minutes on two quiet cores. `bench=all` adds them, and opponents that live in an
+    environment of their own (make bench-peers). The folder has bench.json with every sample,
+    pictures and report.html.
 
     `run=FOLDER` says where the time of a run goes instead: by stage and by component.
     """
@@ -58,7 +59,7 @@ def bench(
     if "seconds" in given:
         raise SpecError("seconds: belongs to run=FOLDER.")
     from rlg.bench.results import Report
-    from rlg.bench.suites import chosen
+    from rlg.bench.suites import SUITES, chosen
 
     names = chosen(given.get("bench"))
     old = None if compare is None else Report.read(compare)
@@ -68,6 +69,8 @@ def bench(
     options = {key: value for key, value in given.items() if key != "bench"}
     settings = Settings(full=full, peers="bench" in given, **options)
     report = _measure(run_suites(names, settings, _say), folder)
+    if "bench" not in given and (left := [name for name in SUITES if name not in names]):
+        print(f"left out:   {', '.join(left)}: bench={','.join(left)}, or bench=all")
     has_failed = any(row.missing.startswith(FAILURE) for s in report.suites for row in s.rows)
     is_slower = old is not None and _judge(old, report)
     return FAILED if has_failed or is_slower else DONE

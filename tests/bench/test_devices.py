@@ -59,12 +59,13 @@ def test_every_pair_has_a_row_and_shares_follow(monkeypatch):
         ("Nature CNN: averaging", "20.0 % of the update"),
         ("Nature CNN: allreduce, with waiting for the other", "50.0 % of the update"),
     ]
-    assert [row.case for row in rows[11:20]] == ["MLP of 64, 64: update"] * 8 + [
-        "MLP of 64, 64: splitting"
-    ]
-    learning = rows[-2:]
+    learning = rows[11:]
     assert [row.missing for row in learning] == ["left out: --full measures it"] * 2
     assert learning[1].key == ("PPO, CartPole: a run", "rlg tf, 2 replicas", "rlg tf, 1 replica")
+    more = list(devices.updates("mlp", Settings(pairs=1)))
+    assert [row.case for row in more[:9]] == ["MLP of 64, 64: update"] * 8 + [
+        "MLP of 64, 64: splitting"
+    ]
     names = {row.ours for row in devices.measure(Settings(pairs=1, backends=("torch",)))}
     assert not [name for name in names if "tf" in name]
     assert list(devices.measure(Settings(backends=("numpy",)))) == []

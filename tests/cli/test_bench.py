@@ -208,7 +208,15 @@ def test_tab_completes_keys_suites_and_flags(rlg):
 
 def test_suites_are_chosen_by_name_in_the_order_of_the_table():
     assert suites.chosen("memory,act") == ["act", "memory"]
-    assert suites.chosen("all") == suites.chosen(None) == list(suites.SUITES)
+    assert suites.chosen("all") == list(suites.SUITES)
+
+
+def test_the_default_leaves_out_what_takes_long_and_says_so(rlg, folder, fake):
+    result = rlg("bench", "--output", "found")
+    assert "left out:   devices, impala: bench=devices,impala, or bench=all" in result.out
+    measured = [suite.name for suite in Report.read(folder / "found" / "bench.json").suites]
+    assert measured == [name for name in suites.SUITES if name not in ("devices", "impala")]
+    assert "left out" not in rlg("bench", "bench=act").out
 
 
 def test_every_suite_can_be_loaded():

@@ -21,6 +21,7 @@ class Entry:
 
     path: str
     title: str
+    in_default: bool = True  # whether it is measured when no suite is named
 
 
 SUITES = {
@@ -32,8 +33,14 @@ SUITES = {
     ),
     "worker": Entry("rlg.bench.suites.worker:measure", "one sampler of Ape-X on Pong"),
     "apex": Entry("rlg.bench.suites.apex:measure", "Ape-X on Pong by stage, and in all"),
-    "devices": Entry("rlg.bench.suites.devices:measure", "one update by replicas and ranks"),
-    "impala": Entry("rlg.bench.suites.impala:measure", "IMPALA on Pong, rollouts and updates"),
+    # Its contenders are ten processes, each with a framework to load: about a minute.
+    "devices": Entry(
+        "rlg.bench.suites.devices:measure", "one update by replicas and ranks", in_default=False
+    ),
+    # What it is for, clusters, is in the full form only.
+    "impala": Entry(
+        "rlg.bench.suites.impala:measure", "IMPALA on Pong, rollouts and updates", in_default=False
+    ),
 }
 ALL = "all"
 
@@ -46,8 +53,10 @@ def load_suite(name: str) -> Callable[[Settings], Iterable[Row]]:
 
 
 def chosen(text: str | None) -> list[str]:
-    """The suites that `bench=act,memory` names, in the order of the table; None and `all`: all."""
-    if text is None or text == ALL:
+    """The suites that `bench=act,memory` names, in the order of the table; None: the default ones."""
+    if text is None:
+        return [name for name, entry in SUITES.items() if entry.in_default]
+    if text == ALL:
         return list(SUITES)
     names = [name.strip() for name in text.split(",") if name.strip()]
     for name in names:

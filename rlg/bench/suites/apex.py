@@ -28,7 +28,7 @@ from rlg.execution.roles import Loop, never
 from rlg.execution.sampling import SteppingSampler
 from rlg.execution.types import Clock as RunClock
 
-NUM_ENVS, TASK, BATCH, TRAIN_FREQ, STARTS = 8, 25, 32, 8, 400
+NUM_ENVS, TASK, BATCH, TRAIN_FREQ, STARTS = 8, 15, 32, 8, 240
 STEPS = NUM_ENVS * TASK  # of one block
 OURS, CEILING = "rlg torch", "raw environment + bare network and memory"
 RLLIB = "RLlib DQN, prioritized"

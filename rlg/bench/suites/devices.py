@@ -71,7 +71,7 @@ def measure(settings: Settings) -> Iterator[Row]:
     """Updates of both networks, the shares of what replicas do besides, and learning."""
     if not settings.frameworks():
         return
-    for kind in NETWORKS:
+    for kind in settings.choose(("cnn",), tuple(NETWORKS)):
         yield from updates(kind, settings)
     yield from learning(settings)
 
