@@ -97,8 +97,8 @@ def test_one_that_is_not_wanted_any_more_is_told_and_waited_for(monkeypatch):
     program = """
 import signal, sys, time
 signal.signal(signal.SIGTERM, signal.default_int_handler)
-print("begun", flush=True)
 try:
+    print("begun", flush=True)
     time.sleep(60)
 except KeyboardInterrupt:
     time.sleep(0.2)  # it takes its opponents along

@@ -53,7 +53,7 @@ def load_suite(name: str) -> Callable[[Settings], Iterable[Row]]:
 
 
 def chosen(text: str | None) -> list[str]:
-    """The suites that `bench=act,memory` names, in the order of the table; None: the default ones."""
+    """Suites that `bench=act,memory` names, in the order of the table; None: the default ones."""
     if text is None:
         return [name for name, entry in SUITES.items() if entry.in_default]
     if text == ALL:
