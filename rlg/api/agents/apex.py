@@ -59,7 +59,6 @@ class ApexAgent(DQNAgent):
     ) -> None:
         self.actor_epsilon = actor_epsilon
         self.actor_epsilon_alpha = actor_epsilon_alpha
-        self.num_envs = num_envs
         super().__init__(
             observation_space,
             action_space,
@@ -68,6 +67,7 @@ class ApexAgent(DQNAgent):
             optimizer=optimizer,
             n_step=n_step,
             exploration_final_eps=exploration_final_eps,
+            num_envs=num_envs,
             **options,
         )
 
