@@ -11,8 +11,10 @@ from rlg.api.agents.agent import BuildOptions
 from rlg.api.agents.apex import ApexAgent
 from rlg.api.agents.dqfd import DQfDAgent
 from rlg.api.agents.dqn import DQNAgent
+from rlg.api.agents.factory import agent_of
 from rlg.execution.types import Batch, Clock
 from rlg.graph.spaces import Box, IntBox
+from tests.api.runs import config
 
 MLP = {"type": "mlp", "units": [8]}
 LSTM = {"type": "lstm", "units": 8, "network": None}
@@ -20,6 +22,7 @@ PRIORITIZED = {"type": "prioritized_replay", "buffer_size": 64}
 LINEAR = {"type": "linear", "initial": 0.01, "final": 0.0}
 CASES: dict[str, tuple[type[DQNAgent], dict[str, Any]]] = {
     "replay": (DQNAgent, {}),
+    "rates": (DQNAgent, {"optimizer": {"type": "adam", "learning_rate": LINEAR}}),
     "prioritized": (DQNAgent, {"memory": PRIORITIZED, "n_step": 3}),
     "schedules": (
         DQNAgent,
@@ -37,9 +40,17 @@ CASES: dict[str, tuple[type[DQNAgent], dict[str, Any]]] = {
         DQfDAgent,
         {"memory": {"type": "demonstration_replay", "buffer_size": 64}, "pretrain_updates": 0},
     ),
+    "pretraining": (
+        DQfDAgent,
+        {
+            "memory": {"type": "demonstration_replay", "buffer_size": 64},
+            "pretrain_updates": 20,
+            "target_update_interval": 3,  # steps: every second update, of 3 per 4 steps
+        },
+    ),
 }
 # TensorFlow takes seconds to trace each.
-QUICK_ON_TF = ("replay", "schedules")
+QUICK_ON_TF = ("rates", "schedules")
 COUNT = 3
 
 
@@ -98,7 +109,7 @@ def test_several_updates_by_one_call_equal_single_calls_number_by_number(
     one, other = made(case, backend), made(case, backend)
     calls, singles = calls_of(one, monkeypatch), calls_of(other, monkeypatch)
     clock = Clock(steps=7, horizon=100)
-    for _ in range(3):  # The target is due in the second round, and (polyak) in each.
+    for _ in range(3):  # The target is due in the second round, at step 11.
         result = one.learn_due(COUNT, clock)
         assert result.updates == COUNT
         clocks = [clock.after(updates=number) for number in range(COUNT)]
@@ -114,7 +125,7 @@ def test_several_updates_by_one_call_equal_single_calls_number_by_number(
             np.testing.assert_array_equal(found[path], value, err_msg=path)
     assert calls == ["updates"] * 3
     assert singles.count("update") == 9
-    assert singles.count("sync_target") == (3 if case == "polyak" else 1)
+    assert singles.count("sync_target") == {"polyak": 3, "pretraining": 4}.get(case, 1)
     assert one.get_streams() == other.get_streams()
 
 
@@ -151,11 +162,22 @@ def test_the_target_is_synced_after_the_updates_that_are_named(backend, case):
     ],
 )
 def test_one_call_makes_the_updates_of_a_round_and_32_at_most(settings, expected):
-    for kind in (DQNAgent, ApexAgent):
+    for kind in (DQNAgent, ApexAgent, DQfDAgent):
         agent = kind(Box((3,)), IntBox(3), network=MLP, **settings)
         assert agent.burst == expected
         assert ("updates" in agent.apis_of("learner")) == (expected > 1)
         assert "updates" not in agent.apis_of("actor")
+
+
+@pytest.mark.parametrize("kind", ["dqn", "apex", "dqfd"])
+def test_the_environments_of_a_run_count(kind):
+    settings = config(agent={"type": kind, "train_freq": 1, "gradient_steps": 3})
+    if kind != "dqn":
+        memory = {"apex": "prioritized_replay", "dqfd": "demonstration_replay"}[kind]
+        settings["memory"] = {"type": memory, "buffer_size": 300}
+    agent = agent_of(settings, Box((4,)), IntBox(2))
+    assert isinstance(agent, DQNAgent)
+    assert agent.burst == 4 * 3  # config has four
 
 
 def test_updates_of_less_than_a_round_are_single_calls(monkeypatch):

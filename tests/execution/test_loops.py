@@ -207,6 +207,18 @@ def test_a_call_of_several_updates_counts_as_often_also_where_a_stop_cut_the_rou
     assert other.iterate(never).train["train/number"] == (3 * 3 + 1) / 4
 
 
+def test_a_round_of_pretraining_has_100_updates_also_where_calls_make_several():
+    loop = replay(Cadence(2, 2, 4, base=250, pretraining=250))
+    loop.trainer.learner = InCalls()
+    loop.trainer.learner.stored = 1
+    loop.start()
+    found = []
+    for _ in range(3):
+        loop.iterate(never)
+        found.append((loop.clock.steps, loop.clock.updates))
+    assert found == [(0, 102), (0, 204), (0, 250)]
+
+
 def test_another_ratio_before_the_first_update_waits_for_it_as_long_as_before():
     loop = started(Cadence(10, 2, 1))
     loop.iterate(never)
