@@ -72,12 +72,12 @@ class ApexAgent(DQNAgent):
         )
 
     def _check(self) -> None:
-        super()._check()
         if self.is_recurrent:
             raise ComponentError(
                 "agent apex: its memories keep windows of steps and no sequences, so it has no "
                 "recurrent networks. Use agent=r2d2, or another network."
             )
+        super()._check()
         if not isinstance(self._memory, Prioritized):
             raise ComponentError(
                 "agent apex: it replays by priorities, and the memory has none. Use "
