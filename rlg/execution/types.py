@@ -228,10 +228,14 @@ class Iteration:
 
 
 def mean_metrics(results: list[LearnResult]) -> dict[str, float]:
-    """The mean of each figure over several updates, signs kept."""
+    """The mean of each figure over several updates, signs kept; a call counts by its updates."""
     if not results:
         return {}
+    counts = [result.updates for result in results]
+    columns = {name: [result.metrics[name] for result in results] for name in results[0].metrics}
+    if min(counts) == max(counts):  # faster
+        return {name: float(np.mean(column)) for name, column in columns.items()}
     return {
-        name: float(np.mean([result.metrics[name] for result in results]))
-        for name in results[0].metrics
+        name: float(np.average([np.mean(figure) for figure in column], weights=counts))
+        for name, column in columns.items()
     }

@@ -180,16 +180,16 @@ def test_large_numbers_are_numbers():
 
 
 def test_weights_that_are_not_finite_are_never_saved(tmp_path, monkeypatch):
-    learn = DQNAgent.learn
+    learn_due = DQNAgent.learn_due
 
-    def spoil(self, batch, clock):
-        result = learn(self, batch, clock)
+    def spoil(self, due, clock):
+        result = learn_due(self, due, clock)
         weights = self.get_weights()
         path = next(path for path in weights if path.endswith("dense-0/kernel"))
         self.set_weights({**weights, path: np.full_like(weights[path], np.inf)})
-        return type(result)({"loss": 1.0}, None)
+        return type(result)({"loss": 1.0}, updates=result.updates)
 
-    monkeypatch.setattr(DQNAgent, "learn", spoil)
+    monkeypatch.setattr(DQNAgent, "learn_due", spoil)
     line = broken(tmp_path)
     assert line.startswith("agent/policy/network/dense-0/kernel is not finite at step 512")
     assert not list((tmp_path / "run/checkpoints").glob("step-*"))

@@ -218,19 +218,19 @@ def test_a_run_resumes_exactly_also_from_the_middle_of_its_pretraining(
     # 96 updates follow the first: 8 of each 32 steps, at once.
     assert (whole.steps, whole.updates) == (384, 250 + 8 * 12)
     assert report_on(validate(changed)).values()["updates"] == 250 + 8 * 12
-    learn, calls = DQNAgent.learn, []
+    learn_due = DQNAgent.learn_due
 
-    def interrupting(self, *args):
-        calls.append(args)
-        if len(calls) in (130, 300):
+    def interrupting(self, due, clock):
+        if clock.updates in (128, 298):
             signal.raise_signal(signal.SIGINT)
-        return learn(self, *args)
+        return learn_due(self, due, clock)
 
-    monkeypatch.setattr(DQNAgent, "learn", interrupting)
+    monkeypatch.setattr(DQNAgent, "learn_due", interrupting)
+    # Eight updates are one call.
     stopped = train(changed, tmp_path / "stopped")
-    assert (stopped.exit_code, stopped.steps, stopped.updates) == (130, 0, 130)
+    assert (stopped.exit_code, stopped.steps, stopped.updates) == (130, 0, 136)
     again = resume(tmp_path / "stopped")
-    assert (again.exit_code, again.updates) == (130, 300)
+    assert (again.exit_code, again.updates) == (130, 306)
     assert resume(tmp_path / "stopped").exit_code == 0
     assert course(tmp_path / "stopped") == course(tmp_path / "whole")
 

@@ -26,6 +26,9 @@ from rlg.tracking.folder import RunFolder
 from rlg.tracking.metrics import MetricsLog, read_metrics
 from tests.api.runs import config, course, killed
 
+# 36 updates in a round: 32 in one call, then four single ones.
+IN_CALLS = {**config()["agent"], "gradient_steps": 36}
+
 
 def short(**changes):
     base = {"total_timesteps": 512, "evaluation": {"interval": 0, "episodes": 2}}
@@ -101,37 +104,37 @@ def test_intervals_that_rounds_do_not_divide_are_kept_and_the_end_is_logged(tmp_
 
 # -- stopping -------------------------------------------------------------------------------------
 def test_a_run_that_was_stopped_between_two_updates_goes_on_exactly(tmp_path, monkeypatch):
-    settings = config("torch", total_timesteps=1024)
+    settings = config("torch", total_timesteps=1024, agent=IN_CALLS)
     train(settings, tmp_path / "whole")
-    learn, calls = DQNAgent.learn, []
+    learn_due, calls = DQNAgent.learn_due, []
 
-    def interrupting(self, batch, clock):
+    def interrupting(self, due, clock):
         calls.append(clock)
-        if len(calls) in (35, 190):  # In the middle of a round of 8, once with its own evaluation.
+        if len(calls) in (8, 73):  # The third call of a round, once with its own evaluation.
             os.kill(os.getpid(), signal.SIGINT)
-        return learn(self, batch, clock)
+        return learn_due(self, due, clock)
 
-    monkeypatch.setattr(DQNAgent, "learn", interrupting)
+    monkeypatch.setattr(DQNAgent, "learn_due", interrupting)
     stopped = train(settings, tmp_path / "stopped")
-    assert (stopped.exit_code, stopped.updates) == (130, 35)
+    assert (stopped.exit_code, stopped.updates) == (130, 36 + 34)
     again = resume(tmp_path / "stopped")
-    assert (again.exit_code, again.updates) == (130, 190)
+    assert (again.exit_code, again.updates) == (130, 14 * 36 + 34)
     monkeypatch.undo()
     resume(tmp_path / "stopped")
     assert course(tmp_path / "stopped") == course(tmp_path / "whole")
 
 
 def test_a_stop_in_the_last_round_can_be_resumed_too(tmp_path, monkeypatch):
-    settings = short()
+    settings = short(agent=IN_CALLS)
     train(settings, tmp_path / "whole")
-    learn = DQNAgent.learn
+    learn_due = DQNAgent.learn_due
 
-    def interrupting(self, batch, clock):
+    def interrupting(self, due, clock):
         if clock.steps == 512:
             os.kill(os.getpid(), signal.SIGINT)
-        return learn(self, batch, clock)
+        return learn_due(self, due, clock)
 
-    monkeypatch.setattr(DQNAgent, "learn", interrupting)
+    monkeypatch.setattr(DQNAgent, "learn_due", interrupting)
     stopped = train(settings, tmp_path / "stopped")
     assert (stopped.exit_code, stopped.steps) == (130, 512)
     monkeypatch.undo()
@@ -183,25 +186,25 @@ def test_an_owed_evaluation_that_was_made_before_the_next_stop_is_logged_once(
 
 
 def test_a_round_that_was_completed_and_logged_but_not_saved_is_logged_once(tmp_path, monkeypatch):
-    settings = short(checkpoint={"interval": 0, "keep": None, "memory": True})
+    settings = short(agent=IN_CALLS, checkpoint={"interval": 0, "keep": None, "memory": True})
     train(settings, tmp_path / "whole")
-    learn = DQNAgent.learn
+    learn_due = DQNAgent.learn_due
 
-    def interrupting(self, batch, clock):
+    def interrupting(self, due, clock):
         if clock.steps == 256:  # A line is logged here.
             os.kill(os.getpid(), signal.SIGINT)
-        return learn(self, batch, clock)
+        return learn_due(self, due, clock)
 
-    monkeypatch.setattr(DQNAgent, "learn", interrupting)
+    monkeypatch.setattr(DQNAgent, "learn_due", interrupting)
     assert train(settings, tmp_path / "stopped").steps == 256
     monkeypatch.undo()
 
-    def failing(self, batch, clock):
+    def failing(self, due, clock):
         if clock.steps == 320:
             raise OSError("as good as killed")
-        return learn(self, batch, clock)
+        return learn_due(self, due, clock)
 
-    monkeypatch.setattr(DQNAgent, "learn", failing)
+    monkeypatch.setattr(DQNAgent, "learn_due", failing)
     with pytest.raises(OSError, match="as good as killed"):
         resume(tmp_path / "stopped")
     monkeypatch.undo()

@@ -147,6 +147,20 @@ def test_breakout_goes_on_right_after_lives_and_games_end():
     assert ends == {"life", "episode"}
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "ends"), [("qbert", {"life", "episode"}), ("tetris", {"episode"})]
+)
+def test_games_whose_emulator_state_could_not_be_copied_go_on_too(name, ends):
+    """Versions of ale-py lost parts of these when a state was cloned: actions are replayed."""
+    options = {"episodic_life": True, "repeat_action_probability": 0.25, "steps_per_seed": 300}
+    points = {1, 150, 299, 301, 420, 555}
+    snapshots, found = check_restore(name, 2, options, 600, points)
+    assert found == ends
+    assert points < snapshots.keys()
+    assert snapshots[555][0]["opened"].min() > 0  # a later seed opened this stretch
+
+
 def test_the_log_is_as_long_as_the_longest_running_episode():
     env = make_env("counter", 2, steps_to_terminal=40)
     env.reset()

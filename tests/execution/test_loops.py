@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace as changed
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -180,6 +182,41 @@ def test_figures_of_a_round_that_a_stop_cut_in_two_are_means_over_all_of_it():
     other.set_state(loop.get_state())
     # The first learner saw update 1, the second one calls its own 1, 2 and 3.
     assert other.iterate(never).train["train/number"] == (1 + 1 + 2 + 3) / 4
+
+
+class InCalls(Counting):
+    """A learner that makes three updates in one call, if as many are due."""
+
+    def learn_due(self, due, clock):
+        result = self.learn(None, clock)
+        return changed(result, updates=3 if due >= 3 else 1)
+
+
+def test_a_call_of_several_updates_counts_as_often_also_where_a_stop_cut_the_round():
+    loop = replay(Cadence(2, 2, 4))
+    loop.trainer.learner = InCalls()
+    loop.start()
+    # Calls 1 and 2, of three updates and of one.
+    assert loop.iterate(never).train["train/number"] == (3 * 1 + 2) / 4
+    assert loop.clock.updates == 4
+    assert loop.iterate(lambda: True).is_complete is False
+    assert loop.clock.updates == 7
+    other = replay(Cadence(2, 2, 4))
+    other.set_state(loop.get_state())
+    # Call 3 of the first learner with three updates, and the second one's first, with one.
+    assert other.iterate(never).train["train/number"] == (3 * 3 + 1) / 4
+
+
+def test_a_round_of_pretraining_has_100_updates_also_where_calls_make_several():
+    loop = replay(Cadence(2, 2, 4, base=250, pretraining=250))
+    loop.trainer.learner = InCalls()
+    loop.trainer.learner.stored = 1
+    loop.start()
+    found = []
+    for _ in range(3):
+        loop.iterate(never)
+        found.append((loop.clock.steps, loop.clock.updates))
+    assert found == [(0, 102), (0, 204), (0, 250)]
 
 
 def test_another_ratio_before_the_first_update_waits_for_it_as_long_as_before():

@@ -356,26 +356,29 @@ def test_a_round_that_is_complete_waits_for_those_of_others_and_is_used_once():
 
 
 def test_a_stop_between_updates_leaves_the_same_rest_on_all_ranks():
-    with ranks(2, optimizer={"type": "adam"}) as made:
+    # 36 updates in a round: 32 in one call, then four single ones.
+    agent = {**config()["agent"], "gradient_steps": 36}
+    with ranks(2, agent=agent, optimizer={"type": "adam"}) as made:
         while not made.loop.clock.updates:
             made.loop.iterate(lambda: False)
         made.loop.iterate(lambda: False)
         before = made.loop.clock
         # Not asked while sampling: 8 steps of 4 environments are a task.
         loop, calls = made.loop, []
-        learn = loop.learner.learn
+        learn_due = loop.learner.learn_due
 
-        def counting(batch: Any, clock: Any) -> Any:
-            calls.append(clock)
-            return learn(batch, clock)
+        def counting(due: int, clock: Any) -> Any:
+            calls.append(due)
+            return learn_due(due, clock)
 
-        loop.learner.learn = counting
+        loop.learner.learn_due = counting
         found = loop.iterate(lambda: len(calls) == 3)
         assert not found.is_complete
+        assert calls == [36, 4, 3]
         assert loop.clock == made.followers[1].rounds.clock
-        assert loop.clock.updates - before.updates == 3
+        assert loop.clock.updates - before.updates == 34
         assert loop.iterate(lambda: False).is_complete
-        assert loop.clock == before.after(steps=64, updates=8)
+        assert loop.clock == before.after(steps=64, updates=36)
         assert_equal_models(made)
 
 

@@ -147,8 +147,12 @@ class Agent:
             devices=options.devices,
             **options.options,
         )
-        apis = list(dict.fromkeys(name for role in roles for name in self.apis[role])) or None
+        apis = list(dict.fromkeys(name for role in roles for name in self.apis_of(role))) or None
         return self._executor.build(self._root, self.input_spaces(), apis=apis)
+
+    def apis_of(self, role: Role) -> tuple[str, ...]:
+        """The root's API methods that this role calls with these settings."""
+        return self.apis[role]
 
     @property
     def executor(self) -> GraphExecutor:

@@ -59,7 +59,6 @@ class ApexAgent(DQNAgent):
     ) -> None:
         self.actor_epsilon = actor_epsilon
         self.actor_epsilon_alpha = actor_epsilon_alpha
-        self.num_envs = num_envs
         super().__init__(
             observation_space,
             action_space,
@@ -68,16 +67,17 @@ class ApexAgent(DQNAgent):
             optimizer=optimizer,
             n_step=n_step,
             exploration_final_eps=exploration_final_eps,
+            num_envs=num_envs,
             **options,
         )
 
     def _check(self) -> None:
-        super()._check()
         if self.is_recurrent:
             raise ComponentError(
                 "agent apex: its memories keep windows of steps and no sequences, so it has no "
                 "recurrent networks. Use agent=r2d2, or another network."
             )
+        super()._check()
         if not isinstance(self._memory, Prioritized):
             raise ComponentError(
                 "agent apex: it replays by priorities, and the memory has none. Use "

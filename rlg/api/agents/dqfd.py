@@ -58,6 +58,7 @@ class DQfDAgent(DQNAgent):
         margin: NonNegativeFloat = 0.8,
         margin_weight: NonNegativeFloat = 1.0,
         l2: NonNegativeFloat = 1e-5,
+        num_envs: PositiveInt = 1,
         **options: Any,
     ) -> None:
         self.demonstrations = demonstrations
@@ -74,6 +75,7 @@ class DQfDAgent(DQNAgent):
             memory=memory,
             optimizer=optimizer,
             n_step=n_step,
+            num_envs=num_envs,
             **options,
         )
 

@@ -10,16 +10,19 @@ import numpy as np
 from rlg.api.agents.observing import Observing
 from rlg.execution.adders import Frames, Sequences, Steps, Windows
 from rlg.execution.cadence import Cadence
+from rlg.execution.roles import Role
 from rlg.execution.types import Action, Batch, Clock, LearnResult, Sample
 from rlg.graph import Component
 from rlg.graph.components.algorithms.distributional_dqn import DistributionalDQN
 from rlg.graph.components.algorithms.dqn import DQN
 from rlg.graph.components.algorithms.recurrent_dqn import RecurrentDQN
 from rlg.graph.components.heads.distributional import check_atoms
+from rlg.graph.components.layers.noisy import NoisyDense
 from rlg.graph.components.memories.frames import FrameReplay
 from rlg.graph.components.memories.prioritized import Prioritized
 from rlg.graph.components.networks.auto import for_observations
 from rlg.graph.components.schedules import make_schedule
+from rlg.graph.core.component.component import walk
 from rlg.graph.limits import (
     FiniteFloat,
     Fraction,
@@ -89,6 +92,7 @@ class DQNAgent(Observing):
         v_min: FiniteFloat = -10.0,
         v_max: FiniteFloat = 10.0,
         n_quantiles: PositiveInt = 200,
+        num_envs: PositiveInt = 1,
     ) -> None:
         super().__init__(observation_space, action_space, total_timesteps)
         self.network = for_observations(network, observation_space)
@@ -120,9 +124,11 @@ class DQNAgent(Observing):
         self.v_min = v_min
         self.v_max = v_max
         self.n_quantiles = n_quantiles
+        self.num_envs = num_envs
         self._memory = make(memory)
         self._network = make(self.network)
         self.is_recurrent = hasattr(self._network, "unroll")
+        self._is_noisy = noisy or any(isinstance(x, NoisyDense) for x in walk(self._network))
         self.restart_adders()
         self._epsilons = None if exploration is None else make_schedule(exploration)
         self._learning_rates = getattr(make(optimizer), "schedule", None)
@@ -245,6 +251,7 @@ class DQNAgent(Observing):
         # Built for the batch size that will run: then pictures show the plan that runs.
         states = self.observation_space
         spaces: dict[str, Any] = {"states": states, "epsilon": number, "n": self.batch_size}
+        spaces |= {"syncs": BoolBox(ranks="T"), "count": self.burst}
         spaces |= self._adder.spaces(self._step_spaces())
         if self.is_recurrent:
             spaces |= {"hidden": self._network.state_space, "resets": BoolBox()}
@@ -314,6 +321,18 @@ class DQNAgent(Observing):
         return Action(actions, columns, after)
 
     # -- learner ----------------------------------------------------------------------------------
+    def apis_of(self, role: Role) -> tuple[str, ...]:
+        apis = super().apis_of(role)
+        return (*apis, "updates") if "update" in apis and self.burst > 1 else apis
+
+    @property
+    def burst(self) -> int:
+        """Updates in one call: one where a loop over updates would not do what single calls do,
+        since it draws noise in another order, and has no summaries.
+        """
+        has_summaries = self._executor is not None and self._executor.collects_summaries
+        return 1 if self._is_noisy or has_summaries else super().burst
+
     def _insertable(self, batch: Batch, first_env: int) -> tuple[Any, ...]:
         records = batch.records
         if self._keeps_frames:
@@ -339,11 +358,29 @@ class DQNAgent(Observing):
             loss, td_errors, priorities, *more = self.executor.execute(
                 "update_from", batch.records, **inputs
             )
-        if self._is_sync_due(clock):
+        if self._is_synced(clock):
             self.executor.execute("sync_target")
-            self._synced_at = clock.steps
         notes = {"loss": loss, "td_error": td_errors, **dict(zip(self.figures, more, strict=True))}
         return LearnResult({**notes, **settings}, priorities)
+
+    def learn_due(self, due: int, clock: Clock) -> LearnResult:
+        count = self.burst
+        if due < count or count == 1:
+            return self.learn(None, clock)
+        settings = self._scheduled(clock, samples=True)
+        inputs = {name: np.float32(value) for name, value in settings.items()}
+        syncs = [self._is_synced(clock.after(updates=made)) for made in range(count)]
+        loss, td_errors, *more = self.executor.execute(
+            "updates", self.batch_size, count, np.array(syncs), **inputs
+        )
+        notes = {"loss": loss, "td_error": td_errors, **dict(zip(self.figures, more, strict=True))}
+        return LearnResult({**notes, **settings}, updates=count)
+
+    def _is_synced(self, clock: Clock) -> bool:
+        """Whether the target is synced after this update; if so, that is noted."""
+        if is_due := self._is_sync_due(clock):
+            self._synced_at = clock.steps
+        return is_due
 
     def _is_sync_due(self, clock: Clock) -> bool:
         # By whole intervals: rounds of `train_freq` steps that don't divide them add no delay.

@@ -16,6 +16,8 @@ from rlg.graph.components.memories.prioritized import has_priorities
 from rlg.graph.components.schedules.schedule import Schedule
 from rlg.graph.spaces import BoolBox, FloatBox, Space
 
+# Updates in one call at most: stop requests are looked at between calls.
+MOST_AT_ONCE = 32
 # Environments named by `observe(env_id=...)` whose unfinished windows are kept, the latest ones.
 MOST_NAMED_ENVS = 1024
 
@@ -25,6 +27,8 @@ class Observing(Agent):
 
     name: ClassVar[str]  # the option of conf/agent, in messages
     learning_starts: int
+    gradient_steps: int
+    num_envs: int
     final_beta: float
     _memory: Any
     _learning_rates: Schedule | None
@@ -41,6 +45,12 @@ class Observing(Agent):
     def is_ready(self) -> bool:
         """Whether there is enough replay data to learn from."""
         return self.stored >= self.learning_starts
+
+    @property
+    def burst(self) -> int:
+        """Updates in one call: those of one round, or less."""
+        rounds = self.task_steps(self.num_envs) * self.num_envs // self.cadence.train_freq
+        return min(MOST_AT_ONCE, max(1, rounds) * self.gradient_steps)
 
     def observe(
         self,

@@ -19,9 +19,6 @@ from rlg.graph.limits import Fraction, PositiveFraction, PositiveInt
 from rlg.graph.registry import make
 from rlg.graph.spaces import Box, FloatBox, IntBox, Space
 
-# Updates in one call at most: stop requests are looked at between calls.
-MOST_AT_ONCE = 32
-
 
 class OffPolicyAgent(Observing):
     """Runs on the loop `replay`: steps into a memory, and updates from it as `cadence` says.
@@ -115,12 +112,6 @@ class OffPolicyAgent(Observing):
     @property
     def cadence(self) -> Cadence:
         return Cadence(self.learning_starts, self.train_freq, self.gradient_steps)
-
-    @property
-    def burst(self) -> int:
-        """Updates in one call: those of one round, or less."""
-        rounds = self.task_steps(self.num_envs) * self.num_envs // self.train_freq
-        return max(1, min(MOST_AT_ONCE, rounds * self.gradient_steps))
 
     @property
     def joined(self) -> bool:

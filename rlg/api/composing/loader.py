@@ -152,9 +152,8 @@ def refuse_unused(config: DictConfig, overrides: Sequence[str]) -> None:
     for override in overrides:
         section = _key(override).lstrip("+~").partition(".")[0]
         if section in PARTS and section not in parts:
-            raise SpecError(
-                f"{override}: agent {name} has no {section}. Its parts: {', '.join(parts)}."
-            )
+            known = f"Its parts: {', '.join(parts)}" if parts else "It has no parts: leave it out"
+            raise SpecError(f"{override}: agent {name} has no {section}. {known}.")
 
 
 def canonical(overrides: Sequence[str]) -> list[str]:

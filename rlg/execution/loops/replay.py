@@ -11,7 +11,7 @@ from rlg.execution.loops.rounds import Rounds
 from rlg.execution.roles import SamplerPool, Stop, Trainer
 from rlg.execution.types import Clock, Iteration, LearnResult, mean_metrics
 
-# Calls to learn of a round before the first step: between rounds a run shows where it is.
+# Updates of a round before the first step: between rounds a run shows where it is.
 PRETRAINING = 100
 
 
@@ -42,13 +42,18 @@ class ReplayLoop(Rounds):
             if due > result.updates and stop():
                 iteration.is_complete = False
                 return iteration
-            if len(self._results) >= PRETRAINING and self.cadence.is_pretraining(self.clock):
+            if self.cadence.is_pretraining(self.clock) and self._learnt >= PRETRAINING:
                 break
         if self._results:
             iteration.train = {f"train/{k}": v for k, v in mean_metrics(self._results).items()}
             self._results = []
             self.publish()
         return iteration
+
+    @property
+    def _learnt(self) -> int:
+        """Updates of this round, also of what a stop left over."""
+        return sum(result.updates for result in self._results)
 
     def _due(self) -> int:
         # Until the first windows or sequences are complete there is nothing to learn from.
@@ -60,13 +65,19 @@ class ReplayLoop(Rounds):
             "cadence": asdict(self.cadence),
             "wait": self._wait,
             "results": [dict(result.metrics) for result in self._results],
+            "result_updates": [result.updates for result in self._results],
         }
         return state
 
     def set_state(self, state: Mapping[str, Any], horizon: int | None = None) -> None:
         super().set_state(state, horizon)
         counters = state["counters"]
-        self._results = [LearnResult(metrics) for metrics in counters["results"]]
+        results = counters["results"]
+        counts = counters.get("result_updates", [1] * len(results))
+        self._results = [
+            LearnResult(metrics, updates=int(count))
+            for metrics, count in zip(results, counts, strict=True)
+        ]
         before = Cadence(**counters["cadence"])
         if "memory" not in state:
             # An empty memory is filled before it is learnt from.

@@ -62,6 +62,7 @@ CHOICES, SEVERAL = ACTIONS.to_spec(), BRANCHES.to_spec()
 MLP = {"type": "mlp", "units": [4], "activation": "tanh"}
 EPSILON = FloatBox(0.0, 1.0, ranks="")
 RATES = {
+    "syncs": BoolBox(ranks="T"),
     "beta": FloatBox(0.0, 1.0, ranks=""),
     "learning_rate": FloatBox(0.0, 0.01, ranks=""),
 }
@@ -195,6 +196,7 @@ PROOF: list[Golden] = [
             ("observe", {}),
             ("get_actions", {}),
             ("update", {"n": 4}),
+            ("updates", {"n": 3, "count": 2}),
             ("sync_target", {}),
             ("update_from", {}),
             ("get_actions", {"explore": False}),
@@ -230,6 +232,7 @@ PROOF: list[Golden] = [
             ("sample", {"n": 4}),
             ("update_priorities", {}),
             ("update", {"n": 4}),
+            ("updates", {"n": 3, "count": 2}),
         ],
     ),
     Golden(
@@ -263,7 +266,7 @@ PROOF: list[Golden] = [
             ("demonstrate", {}),
             ("update", {"n": 4}),
             ("observe", {}),
-            ("update", {"n": 4}),
+            ("updates", {"n": 3, "count": 2}),
             ("update_from", {}),
             ("sync_target", {}),
         ],
@@ -285,6 +288,6 @@ PROOF: list[Golden] = [
             "weights": FloatBox(0.0, 1.0),
             **RATES,
         },
-        [("observe", {}), ("update", {"n": 4}), ("observe", {}), ("update", {"n": 3})],
+        [("observe", {}), ("update", {"n": 4}), ("observe", {}), ("updates", {"n": 3})],
     ),
 ]

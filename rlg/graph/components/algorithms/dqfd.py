@@ -55,6 +55,10 @@ class DQfD(DQN):
     def _windows(self, n_step: int) -> Any:
         return OneAndNStep(n_step, self.loss.gamma)
 
+    @property
+    def _draws_in_turn(self) -> bool:
+        return True
+
     @api
     def demonstrate(self, records: Any) -> None:
         """Stores segments of demonstrated steps for good."""

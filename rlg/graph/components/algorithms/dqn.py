@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from rlg.graph import Component, Size, Static, Tensor, api, graph_fn
@@ -15,6 +16,7 @@ from rlg.graph.components.memories.transitions import NStepTransitions
 from rlg.graph.components.networks.stack import accepted
 from rlg.graph.limits import PositiveFraction, PositiveInt
 from rlg.graph.registry import make
+from rlg.graph.spaces import BoolBox, Space, map_leaves
 
 
 class DQN(Component):
@@ -89,6 +91,85 @@ class DQN(Component):
         loss, td_errors, priorities = self.update_from(records, weights, learning_rate)
         self.memory.update(keys, priorities)
         return loss, td_errors
+
+    @api
+    def updates(
+        self,
+        n: Size = 32,
+        count: Static[int] = 2,
+        syncs: Any = None,
+        beta: Any = None,
+        learning_rate: Any = None,
+    ) -> Any:
+        """The same as calling `update` `count` times, and `sync_target` after those for which
+        `syncs`, bool [count], is true; returns the means of what they return.
+
+        What is missing in `syncs` is false. Records of a memory without priorities are drawn
+        before the first of these updates.
+        """
+        flags = self.flags(count, syncs)
+        rates = {} if learning_rate is None else {"learning_rate": learning_rate}
+        if self._draws_in_turn:
+            carry = rates if beta is None else {**rates, "beta": beta}
+            _, figures = self.scan(partial(self._sample_and_learn, n=n), carry, flags)
+        else:
+            records, *_ = self.memory.sample(n * count)
+            steps = {"records": self.deal(records, count), "sync": flags}
+            _, figures = self.scan(self._learn, rates, steps)
+        return self.means(figures)
+
+    @property
+    def _draws_in_turn(self) -> bool:
+        """Whether what an update draws depends on the updates before it."""
+        return self.is_prioritized
+
+    @api
+    def _sample_and_learn(self, carry: Any, sync: Any, n: Size) -> Any:
+        figures = self.update(n, **carry)
+        self.cond(sync, self.sync_target, self._keep_target)
+        return carry, self._noted(*figures)
+
+    @api
+    def _learn(self, carry: Any, step: Any) -> Any:
+        loss, td_errors, *_ = self.update_from(step["records"], None, **carry)
+        self.cond(step["sync"], self.sync_target, self._keep_target)
+        return carry, self._noted(loss, td_errors)
+
+    def _noted(self, *figures: Any) -> Any:
+        """In API methods: what a loop over updates stacks."""
+        return figures
+
+    @api
+    def _keep_target(self) -> None:
+        """What happens where `sync_target` does not."""
+
+    def _flags(self, count: int, syncs: Space | None = None) -> Space:
+        return BoolBox(ranks="T")
+
+    def _count(self, count: int, syncs: Space | None = None) -> dict[str, Any]:
+        return {"T": count}
+
+    @graph_fn(spaces=_flags, lengths=_count)
+    def flags(self, count: Static[int], syncs: Tensor | None = None) -> Tensor:
+        """bool [count]."""
+        missing = self.ops.constant([False] * count, "bool")
+        return missing if syncs is None else self.ops.concat([syncs, missing], 0)[:count]
+
+    def _parts(self, records: Space, count: int) -> Space:
+        return records.map(lambda box: box.with_ranks("TB"))
+
+    def _lengths(self, records: Space, count: int) -> dict[str, Any]:
+        return {"T": count, "B": ("quotient", "B", count)}
+
+    @graph_fn(spaces=_parts, lengths=_lengths)
+    def deal(self, records: Tensor, count: Static[int]) -> Tensor:
+        """[count, n, ...] of [count * n, ...]."""
+        ops = self.ops
+        return map_leaves(lambda x: ops.reshape(x, (count, -1, *ops.shape_of(x)[1:])), records)
+
+    @graph_fn(split=True)
+    def means(self, figures: Tensor) -> Tensor:
+        return self.ops.mean(figures)
 
     @api
     def update_from(self, records: Any, weights: Any = None, learning_rate: Any = None) -> Any:

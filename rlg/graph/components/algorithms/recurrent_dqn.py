@@ -97,6 +97,11 @@ class RecurrentDQN(DQN):
         gradients = self.optimizer.gradients(loss, self.policy.variables())
         return gradients, loss, td_errors, steps["masks"]
 
+    def _noted(self, *figures: Any) -> Any:
+        """TD errors have a time of their own."""
+        with self.no_gradient():
+            return self.means(figures)
+
     @graph_fn
     def best(self, q_values: Tensor) -> Tensor:
         return self.ops.argmax(q_values, -1)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from rlg.errors import AssemblyError, RLGError
@@ -271,6 +272,8 @@ class Assembler:
 
 
 def _api_method(component: Component, body: Callable[..., Any], region: str) -> Dispatched:
+    if isinstance(body, partial):  # of static values
+        return _api_method(component, body.func, region)
     if isinstance(body, Dispatched) and body.method.mark.is_api:
         return body
     name = getattr(body, "__name__", repr(body))

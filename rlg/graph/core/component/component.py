@@ -189,7 +189,10 @@ class Component:
         return self._current_mode("variables").variables(self, trainable)
 
     def scan(self, body: Callable[..., Any], carry: Any, xs: Any) -> tuple[Any, Any]:
-        """In API methods: `carry, y = body(carry, x)` over the leading axis of xs; stacks y."""
+        """In API methods: `carry, y = body(carry, x)` over the leading axis of xs; stacks y.
+
+        Static arguments of a body are bound to it: `partial(self.step, n=32)`.
+        """
         return self._current_mode("scan").scan(self, body, carry, xs)
 
     def cond(
