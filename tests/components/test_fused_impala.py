@@ -103,7 +103,7 @@ def fused(backend: str, env: Any = None, seen: Any = SEEN, look: Any = None) -> 
     root = FusedIMPALA(
         {"type": "actor_critic", "network": MLP},
         env.action_space,
-        observations=seen,
+        seen=seen,
         n_steps=4,
         num_envs=4,
         queue=3,
@@ -125,7 +125,7 @@ def test_values_of_truncated_steps_find_their_places(backend):
             return self.placed(truncations, values)
 
     policy = {"type": "actor_critic", "network": MLP}
-    root = Placing(policy, IntBox(2), observations=SEEN)
+    root = Placing(policy, IntBox(2), seen=SEEN)
     spaces = {"truncations": BoolBox(ranks="TB"), "values": FloatBox()}
     test = ComponentTest(root, spaces, backend, apis=["place"])
     cut = np.array([[False, True, False], [True, False, False], [True, True, False]])
