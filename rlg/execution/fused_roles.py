@@ -1,4 +1,4 @@
-"""Roles whose rollouts stay inside of a graph that several processes share."""
+"""Roles whose rollouts, or their gradients, stay inside of a graph that several processes share."""
 
 from __future__ import annotations
 
