@@ -27,7 +27,9 @@ class FusedActor(Protocol):
         """Begins new episodes in these environments."""
 
     def rollout(self) -> None:
-        """One rollout by the learner's newest weights, into its queue; waits for room there."""
+        """One rollout by the learner's newest weights, or its gradients, into the learner's queue;
+        waits for room there.
+        """
 
 
 class FusedLearner(RolloutLearner, Protocol):

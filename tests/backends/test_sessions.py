@@ -104,6 +104,7 @@ def test_other_errors_are_not_tried_again(server):
 
     def gone() -> None:
         made.append(1)
+        assert len(made) == 1
         raise tf.errors.AbortedError(None, None, "Graph handle is not found")
 
     with pytest.raises(DisconnectedError, match="Graph handle is not found"):

@@ -171,6 +171,31 @@ def test_gradients_are_those_of_a3c_on_the_same_steps(backend):
         assert np.abs(gradient).sum() > 0, name
 
 
+def test_gradients_are_by_the_copy_whatever_becomes_of_the_weights_meanwhile():
+    found = []
+    for is_disturbed in (False, True):
+        test = fused("torch")
+        env, start = test.component.stepper._env, weights_of(test)
+        step = env.step
+
+        def disturbing(actions: Any, test: Any = test, step: Any = step) -> Any:
+            policy = f"{test.component.path}/policy"
+            zeros = {path: 0 * value for path, value in weights_of(test).items()}
+            test.executor.set_variables(zeros, scope=policy)
+            return step(actions)
+
+        if is_disturbed:
+            env.step = disturbing
+        rolled_out(test, 1)
+        between = weights_of(test)
+        assert is_disturbed is not any(value.any() for value in between.values())
+        test.call("learn", 1)
+        moved = weights_of(test)
+        found.append({path: moved[path] - between[path] for path in start})
+    for path, value in found[0].items():
+        np.testing.assert_allclose(found[1][path], value, rtol=1e-3, atol=1e-4, err_msg=path)
+
+
 def test_another_number_of_weights_is_an_error_of_the_build():
     with pytest.raises(RLGError):
         fused("torch", WEIGHTS - 1)

@@ -39,7 +39,8 @@ RATE = {"type": "linear", "initial": 1e-2, "final": 0.0}
 
 def settings(case: str = "mlp", **changes: Any) -> dict[str, Any]:
     network, env = CASES[case]
-    agent = {"type": "a3c", "n_steps": 7, "ent_coef": 0.01}
+    agent = {"type": "a3c", "n_steps": 7, "ent_coef": 0.01, "gae_lambda": 0.9}
+    agent["normalize_advantage"] = "lstm" in case
     given = {**config(), "agent": agent, "network": network, "env": env}
     given |= {"backend": {"type": "tf-graph"}, "executor": {"type": "tf_cluster"}}
     given.pop("memory")

@@ -139,8 +139,8 @@ class Sessions:
         self._sent(session.run, [operation for (operation, _), _ in pairs], feeds)
 
     def _sent(self, function: Callable[..., Any], *args: Any) -> Any:
-        """The result of a call; one that was refused is made again, if there is no other task that may
-        have run its part of it.
+        """The result of a call; one that was refused is made again, if no other task has a part in
+        it that may have run.
         """
         with explained(self.place.target):
             while True:
