@@ -67,7 +67,7 @@ class FusedA3C(FusedRoot, A3C):
     def joined(self, gradients: Tensor) -> Tensor:
         """[1, W]: between tasks of a cluster each tensor would be a call of its own."""
         ops = self.ops
-        parts = [ops.reshape(gradients[name], (-1,)) for name in sorted(gradients)]
+        parts = [ops.reshape(gradient, (-1,)) for gradient in gradients.values()]
         return ops.expand_dims(ops.concat(parts, 0), 0)
 
     @graph_fn
@@ -85,11 +85,11 @@ class FusedA3C(FusedRoot, A3C):
         """The mean of the rows [N, W], as a gradient for each variable."""
         ops, found, start = self.ops, {}, 0
         mean = ops.mean(rows, 0)
-        for name in sorted(variables):
-            shape = ops.shape_of(variables[name])
+        for name, variable in variables.items():
+            shape = ops.shape_of(variable)
             end = start + math.prod(size or 0 for size in shape)
             found[name], start = ops.reshape(mean[start:end], shape), end
-        return {name: found[name] for name in variables}
+        return found
 
     @graph_fn
     def report(self, figures: Tensor, gradient_norm: Tensor) -> Tensor:
