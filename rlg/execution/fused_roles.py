@@ -1,4 +1,4 @@
-"""Roles whose rollouts stay inside of a graph that several processes share."""
+"""Roles whose rollouts, or their gradients, stay inside of a graph that several processes share."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ class FusedActor(Protocol):
         """Begins new episodes in these environments."""
 
     def rollout(self) -> None:
-        """One rollout by the learner's newest weights, into its queue; waits for room there."""
+        """One rollout by the learner's newest weights, or its gradients, into the learner's queue;
+        waits for room there.
+        """
 
 
 class FusedLearner(RolloutLearner, Protocol):

@@ -74,6 +74,53 @@ def test_functions_have_no_sessions(options):
         make_executor("tf", **options)
 
 
+ALONE = ["/job:localhost/task:0"]
+TWICE = "The same RunGraph (Worker) request was received twice. graph_handle: 4"
+
+
+@pytest.mark.parametrize(("filters", "calls"), [(ALONE, 3), ([], 1), ([*ALONE, "/job:actor"], 1)])
+def test_a_refused_call_is_made_again_if_no_other_task_has_a_part_in_it(server, filters, calls):
+    executor = session(server, filters=filters)
+    made = []
+
+    def refused_twice(value: int) -> int:
+        made.append(value)
+        if len(made) < 3:
+            raise tf.errors.AbortedError(None, None, f"From /job:localhost:\n{TWICE}")
+        return value
+
+    sent = executor._sessions._sent  # type: ignore[attr-defined]
+    if calls == 1:
+        with pytest.raises(DisconnectedError, match="request was received twice"):
+            sent(refused_twice, 5)
+    else:
+        assert sent(refused_twice, 5) == 5
+    assert made == [5] * calls
+
+
+def test_other_errors_are_not_tried_again(server):
+    executor = session(server, filters=ALONE)
+    made = []
+
+    def gone() -> None:
+        made.append(1)
+        assert len(made) == 1
+        raise tf.errors.AbortedError(None, None, "Graph handle is not found")
+
+    with pytest.raises(DisconnectedError, match="Graph handle is not found"):
+        executor._sessions._sent(gone)  # type: ignore[attr-defined]
+    assert made == [1]
+
+
+@pytest.mark.slow
+def test_hundreds_of_thousands_of_calls_are_each_made_once(server):
+    """A server takes some of them for repetitions: in 250,000 calls about four."""
+    executor = session(server, filters=ALONE)
+    for _ in range(250_000):
+        executor.execute("count")
+    assert float(executor.execute("value")) == 250_003.0
+
+
 # -- tasks of a cluster --------------------------------------------------------------------------
 class Pair(Component):
     """Two counters, which may be on two tasks; reads both, counts its own."""

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from rlg.errors import ExecutionError
-from rlg.graph.components.algorithms.fused_impala import FusedIMPALA
+from rlg.graph.components.algorithms.fused_impala import FusedIMPALA, FusedRecurrentIMPALA
 from rlg.graph.components.common.version import Version
 from rlg.graph.components.environments.stepper import Stepper
 from rlg.graph.spaces import BoolBox, Box, Dict, FloatBox, IntBox
@@ -103,7 +103,7 @@ def fused(backend: str, env: Any = None, seen: Any = SEEN, look: Any = None) -> 
     root = FusedIMPALA(
         {"type": "actor_critic", "network": MLP},
         env.action_space,
-        observations=seen,
+        seen=seen,
         n_steps=4,
         num_envs=4,
         queue=3,
@@ -125,7 +125,7 @@ def test_values_of_truncated_steps_find_their_places(backend):
             return self.placed(truncations, values)
 
     policy = {"type": "actor_critic", "network": MLP}
-    root = Placing(policy, IntBox(2), observations=SEEN)
+    root = Placing(policy, IntBox(2), seen=SEEN)
     spaces = {"truncations": BoolBox(ranks="TB"), "values": FloatBox()}
     test = ComponentTest(root, spaces, backend, apis=["place"])
     cut = np.array([[False, True, False], [True, False, False], [True, True, False]])
@@ -153,6 +153,29 @@ def test_a_rollout_goes_on_where_the_last_one_ended(backend):
     assert int(test.call("published")) == 4
     assert metrics["importance_weight"] == pytest.approx(1.0)
     assert metrics["approx_kl"] == pytest.approx(0.0, abs=1e-5)
+
+
+def test_separate_recurrent_networks_roll_out_and_learn():
+    lstm = {"type": "lstm", "units": 3, "network": MLP}
+    env = Numbered((5, 3, 2, 2))
+    root = FusedRecurrentIMPALA(
+        {"type": "recurrent_actor_critic", "network": lstm, "separate": True},
+        env.action_space,
+        previous_inputs=False,
+        seen=SEEN,
+        n_steps=4,
+        num_envs=4,
+    )
+    root.stepper.attach(env)
+    spaces = {"carry": root.carry_space, "actors": IntBox(), "learn.count": 1}
+    spaces |= {"states": SEEN["states"], "hidden": root.hidden_space, "resets": BoolBox()}
+    test = ComponentTest(root, spaces, "torch", apis=["rollout", "learn", "act"])
+    hidden, resets = root.hidden_space.zeros(4), np.ones(4, np.bool_)
+    carry = {"seen": root.stepper.start(), "hidden": hidden, "resets": resets}
+    after = test.call("rollout", carry, np.array([0]))
+    assert after["resets"].tolist() == [False, False, True, True]
+    assert after["hidden"].keys() == {"policy", "value"}
+    assert np.isfinite(test.call("learn", 1)[0]["loss"])
 
 
 def test_the_copy_acts_by_the_weights_at_the_start_of_a_rollout():

@@ -14,13 +14,12 @@ from rlg.api.config.validate import validate
 from rlg.errors import ClosedError, ExecutionError, SpecError
 from rlg.execution.engines.local import make_sampler
 from rlg.execution.engines.tf_cluster.actor import await_learner
-from rlg.execution.engines.tf_cluster.learner import ActorTasks, GraphQueueTrainer
 from rlg.execution.engines.tf_cluster.tasks import ACTOR, LEARNER, Tasks, free_ports, is_listening
-from rlg.execution.loops.actor_learner import FusedActorLearnerLoop
 from rlg.execution.roles import never
 from rlg.execution.trainers import QueueTrainer
 from rlg.execution.types import Clock
 from tests.api.runs import config
+from tests.execution.clusters import Both
 from tests.patience import PATIENCE
 
 NETWORKS = {
@@ -39,29 +38,6 @@ def settings(network: str = "mlp", **changes: Any) -> dict[str, Any]:
     return validate(given | {"optimizer": {"type": "rmsprop", "learning_rate": 1e-2}} | changes)
 
 
-class Both:
-    """A learner's and an actor's task, each with a server of its own."""
-
-    def __init__(self, given: dict[str, Any]) -> None:
-        self.factory = ConfiguredAgents(given)
-        self.tasks = Tasks.on_this_machine(1)
-        self.servers = [self.tasks.server(job, 0, 1) for job in (LEARNER, ACTOR)]
-        places = [
-            self.tasks.place(job, 0, server.target)
-            for job, server in zip((LEARNER, ACTOR), self.servers, strict=True)
-        ]
-        self.learner = self.factory.make("fused_learner", place=places[0])
-        self.actor = self.factory.make("fused_actor", place=places[1])
-        self.trainer = GraphQueueTrainer(self.learner, self.factory.num_envs)
-        self.pool = ActorTasks(self.trainer, 1, None)
-        clock = Clock(horizon=1000)
-        self.loop = FusedActorLearnerLoop(self.pool, self.trainer, self.factory.cadence, clock)
-
-    def begin(self) -> None:
-        self.pool.start()
-        self.actor.begin(self.factory.make_env())
-
-
 @pytest.fixture(scope="module")
 def both() -> Both:
     return Both(settings())
@@ -75,8 +51,7 @@ def test_updates_and_episodes_are_those_of_the_local_engine_number_by_number(net
     factory = ConfiguredAgents({**given, "executor": {"type": "local", "actor_backend": None}})
     agent = factory.make("actor", "learner")
     # The actor's copy of the policy has streams of its own: the local engine draws from them too.
-    streams = cluster.actor.get_streams()
-    agent.set_streams({p.replace("agent/actor", "agent/policy"): s for p, s in streams.items()})
+    agent.set_streams(cluster.streams_of_the_actor())
     sampler, trainer = make_sampler(factory, agent), QueueTrainer(agent)
     sampler.start()
     clock, truncated = Clock(horizon=1000), 0

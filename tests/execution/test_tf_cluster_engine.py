@@ -35,6 +35,7 @@ from tests.patience import PATIENCE
 
 CLUSTER = {"type": "tf_cluster", "num_actors": 1}
 IMPALA = {"type": "impala", "n_steps": 8, "batch_rollouts": 2, "queue": 3}
+A3C = {"type": "a3c", "n_steps": 8}
 
 
 class ClusterSuite(ExecutorSuite, ProcessSuite):
@@ -71,9 +72,34 @@ class TestCluster(ClusterSuite):
         super().test_a_run_that_is_stopped_leaves_no_process_and_can_be_resumed(tmp_path, number)
 
 
+class TestGradients(ClusterSuite):
+    """A3C: gradients and not rollouts go to the learner."""
+
+    agent: ClassVar[dict[str, Any]] = A3C
+    others: ClassVar[tuple[Any, ...]] = ({"type": "local"},)
+
+    @pytest.mark.slow
+    def test_a_run_finishes_and_its_checkpoint_moves_to_other_engines_and_back(self, tmp_path):
+        super().test_a_run_finishes_and_its_checkpoint_moves_to_other_engines_and_back(tmp_path)
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+    def test_a_run_that_is_stopped_leaves_no_process_and_can_be_resumed(self, tmp_path, number):
+        super().test_a_run_that_is_stopped_leaves_no_process_and_can_be_resumed(tmp_path, number)
+
+
+# Each with the steps of an update: of 4 environments.
+AGENTS = {"impala": (IMPALA, 64), "a3c": (A3C, 32)}
+
+
+@pytest.fixture(params=AGENTS)
+def kind(request: Any) -> str:
+    return str(request.param)
+
+
 @pytest.fixture
-def loop() -> Iterator[Any]:
-    checked = validate(ClusterSuite().settings())
+def loop(kind: str) -> Iterator[Any]:
+    checked = validate(ClusterSuite().settings(agent=AGENTS[kind][0]))
     made = open_engine(ConfiguredAgents(checked), checked["executor"], 1000)
     made.start()
     yield made
@@ -87,14 +113,14 @@ def updated(loop: Any, until: Any) -> None:
         loop.iterate(never)
 
 
-def test_an_actor_that_is_killed_is_restarted_and_rejoins(loop):
+def test_an_actor_that_is_killed_is_restarted_and_rejoins(loop, kind):
     updated(loop, lambda: loop.clock.updates >= 3)
     os.kill(loop.pool._children._children[0].process.pid, signal.SIGKILL)
     updated(loop, lambda: loop.pool.restarts == 1)
     before = loop.pool.workers()["actor 0"]["steps"]
     # The dead one left a queue and a rollout at most.
-    updated(loop, lambda: loop.pool.workers()["actor 0"]["steps"] > before + 4 * 32)
-    assert loop.clock.steps == 64 * loop.clock.updates
+    updated(loop, lambda: loop.pool.workers()["actor 0"]["steps"] > before + 5 * 32)
+    assert loop.clock.steps == AGENTS[kind][1] * loop.clock.updates
     assert loop.statistics()["cluster/actor_restarts"] == 1.0
     assert loop.pool.workers()["actor 0"]["restarts"] == 1.0
 
@@ -198,16 +224,20 @@ def test_an_actor_leaves_when_its_connection_is_closed():
 
 
 # -- configuration --------------------------------------------------------------------------------
-def test_another_backend_is_refused_by_name():
-    given = ClusterSuite().settings() | {"backend": {"type": "torch"}}
+@pytest.mark.parametrize("agent", [IMPALA, A3C])
+def test_another_backend_is_refused_by_name(agent):
+    given = ClusterSuite().settings(agent=agent) | {"backend": {"type": "torch"}}
     with pytest.raises(SpecError, match=r"runs on tf-graph, not on torch. Write backend=tf_graph"):
         validate(given)
 
 
-def test_another_agent_is_refused_by_name():
-    given = ClusterSuite().settings() | {"agent": config()["agent"]}
-    with pytest.raises(SpecError, match="tf_cluster offers the loops fused_actor_learner"):
+@pytest.mark.parametrize("agent", [config()["agent"], {"type": "a2c"}, {"type": "ppo"}])
+def test_another_agent_is_refused_by_name(agent):
+    given = ClusterSuite().settings() | {"agent": agent}
+    said = f"tf_cluster offers the loops fused_actor_learner, but agent {agent['type']} runs on"
+    with pytest.raises(SpecError, match=said) as error:
         validate(given)
+    assert exit_code_of(error.value) == 2
 
 
 TWO = {"learner": "127.0.0.1:4000", "actors": ["127.0.0.1:4001", "127.0.0.1:4002"]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, ClassVar
@@ -9,27 +10,33 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rlg.api.agents.actor_critic import A2CAgent
+from rlg.api.agents.fused import FUSED, FusedRollouts
 from rlg.backends.numpy.executor import NumpyExecutor
 from rlg.execution.types import Batch, Clock, Gradients, LearnResult
 from rlg.graph import Component
 from rlg.graph.components.algorithms.a3c import A3C, RecurrentA3C
+from rlg.graph.components.algorithms.fused_a3c import FusedA3C, FusedRecurrentA3C
 from rlg.graph.limits import FiniteFloat, Fraction, NonNegativeFloat
 from rlg.graph.spaces import Dict, Space
 
 
-class A3CAgent(A2CAgent):
+class A3CAgent(FusedRollouts, A2CAgent):
     """Asynchronous advantage actor-critic (Mnih et al., 2016): workers sample and differentiate,
     the learner descends by their gradients as they arrive.
 
     Keys are A2C's, but for normalization.
     """
 
-    loops: ClassVar[tuple[str, ...]] = ("gradients",)
+    loops: ClassVar[tuple[str, ...]] = ("gradients", "fused_actor_learner")
     apis: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "actor": ("act",),
         "gradient_worker": ("gradients", "value"),
         "learner": ("apply", "act"),  # Weights are there if something sees states.
+        **FUSED,
     }
+    # Of a fused learner: gradients are applied one by one, and a few may wait for it.
+    batch_rollouts = 1
+    queue = 4
 
     def __init__(
         self,
@@ -48,6 +55,7 @@ class A3CAgent(A2CAgent):
         separate: bool = True,
         bounded: str = "squashed_normal",
         log_std_init: FiniteFloat = 0.0,
+        num_envs: int = 1,
     ) -> None:
         super().__init__(
             observation_space,
@@ -64,24 +72,32 @@ class A3CAgent(A2CAgent):
             separate=separate,
             bounded=bounded,
             log_std_init=log_std_init,
+            num_envs=num_envs,
         )
 
     def make_root(self) -> Component:
-        root: Component = (RecurrentA3C if self.is_recurrent else A3C)(
-            self.policy_spec(), self.action_space, self.optimizer, **self.loss_settings()
-        ).configure(scope="agent")
+        if not self.is_fused:
+            return self._made(RecurrentA3C if self.is_recurrent else A3C)
+        weights = sum(math.prod(box.shape) for box in self._gradient_space.flatten().values())
+        cls = FusedRecurrentA3C if self.is_recurrent else FusedA3C
+        return self._made(cls, weights=weights, **self.fused_settings())
+
+    def _made(self, cls: type[A3C], **more: Any) -> Component:
+        words = {**self.loss_settings(), **more}
+        made = cls(self.policy_spec(), self.action_space, self.optimizer, **words)
+        root: Component = made.configure(scope="agent")
         return root
 
     def input_spaces(self) -> Mapping[str, Any]:
         spaces = {**super().input_spaces(), "gradients": self._gradient_space}
         if self._masks is not None:
             spaces["gradients.masks"] = spaces["update.masks"]
-        return spaces
+        return {**spaces, **self.fused_spaces()} if self.is_fused else spaces
 
     @cached_property
     def _gradient_space(self) -> Space:
         """That of the policy's weights, which are known only when they are made: once on NumPy."""
-        executor, root = NumpyExecutor(), self.make_root()
+        executor, root = NumpyExecutor(), self._made(RecurrentA3C if self.is_recurrent else A3C)
         executor.build(root, super().input_spaces(), apis=["act"])
         found = executor.builder.binding.variables_of(root.policy, True)
         return Dict({name: info.space for name, info in found.items()})

@@ -24,7 +24,7 @@ FUSED = {
 
 
 class FusedRollouts(ActorCriticAgent):
-    """Rolls out and learns by a root that has environments and queue inside (FusedIMPALA)."""
+    """Rolls out and learns by a root that has environments and queue inside: see FusedRoot."""
 
     is_fused = False
     batch_rollouts: int
@@ -41,12 +41,12 @@ class FusedRollouts(ActorCriticAgent):
         return super().build(options, roles, executor)
 
     def fused_settings(self) -> dict[str, Any]:
-        """What the root takes beside IMPALA's own."""
+        """What the root takes beside its own."""
         seen: dict[str, Space] = {"states": self._states}
         if self._masks is not None:
             seen["masks"] = self._masks
         sizes = {"n_steps": self.n_steps, "num_envs": self.num_envs, "queue": self.queue}
-        return {"observations": Dict(seen), **sizes}
+        return {"seen": Dict(seen), **sizes}
 
     def fused_spaces(self) -> dict[str, Any]:
         """The spaces of what its API methods take."""

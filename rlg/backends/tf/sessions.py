@@ -19,6 +19,10 @@ from tensorflow.core.protobuf.config_pb2 import CallableOptions
 from rlg.backends.tf import devices
 from rlg.errors import ClosedError, DisconnectedError, ExecutionError
 
+# Every call runs in a thread of its own, whose request numbers start from 32 random bits, and a
+# server remembers 100,000 of them: once in some ten thousand calls it takes a new request for one
+# that it knows, and refuses it before anything of it has run.
+REFUSED = "request was received twice"
 GONE = (tf.errors.UnavailableError, tf.errors.AbortedError, tf.errors.DeadlineExceededError)
 
 Run = Callable[[list[Any]], list[Any]]
@@ -67,8 +71,7 @@ class Sessions:
             self._session = tf.compat.v1.Session(self.place.target, graph=self.graph, config=config)
         fresh = [v for v in variables if id(v) not in self._initialized]
         if fresh:
-            with explained(self.place.target):
-                self._initialize(fresh)
+            self._initialize(fresh)
             self._initialized.update(id(variable) for variable in fresh)
         return self._session
 
@@ -80,13 +83,13 @@ class Sessions:
                 f"{foreign[0].name.partition(':')[0]} is not initialised on {self.place.target}: "
                 "its owner has not started yet. Wait for it, and try again."
             )
-        self._session.run([variable.initializer for variable in absent])
+        self._sent(self._session.run, [variable.initializer for variable in absent])
 
     def _absent(self, variables: list[Any]) -> list[Any]:
         """On a server another session may have made them and learned since: they stay."""
         with self.graph.as_default():
             questions = [variable.is_initialized() for variable in variables]
-        answers = self._session.run(questions)
+        answers = self._sent(self._session.run, questions)
         return [v for v, is_there in zip(variables, answers, strict=True) if not is_there]
 
     def call(self, places: Sequence[Any], fetches: Sequence[Any], variables: Any) -> Run:
@@ -104,8 +107,7 @@ class Sessions:
                 session = self.running(variables())
                 with explained(self.place.target):
                     bound[:] = session, session._make_callable_from_options(options)
-            with explained(self.place.target):
-                results: list[Any] = bound[1](*flat)
+            results: list[Any] = self._sent(bound[1], *flat)
             # They may share memory with a variable, or with what was fed.
             return [np.array(result) for result in results]
 
@@ -119,8 +121,7 @@ class Sessions:
                 if id(variable) not in self._reads:
                     with tf.device(variable.device):
                         self._reads[id(variable)] = variable.read_value()
-        with explained(self.place.target):
-            found = session.run([self._reads[id(variable)] for variable in variables])
+        found = self._sent(session.run, [self._reads[id(variable)] for variable in variables])
         return [np.array(value) for value in found]
 
     def write(self, values: Sequence[tuple[Any, NDArray[Any]]], known: Sequence[Any]) -> None:
@@ -135,8 +136,19 @@ class Sessions:
                     self._writes[id(variable)] = (operation, place)
         pairs = [(self._writes[id(variable)], value) for variable, value in values]
         feeds: Mapping[Any, Any] = {place: value for (_, place), value in pairs}
+        self._sent(session.run, [operation for (operation, _), _ in pairs], feeds)
+
+    def _sent(self, function: Callable[..., Any], *args: Any) -> Any:
+        """The result of a call; one that was refused is made again, if no other task has a part in
+        it that may have run.
+        """
         with explained(self.place.target):
-            session.run([operation for (operation, _), _ in pairs], feeds)
+            while True:
+                try:
+                    return function(*args)
+                except tf.errors.AbortedError as error:
+                    if REFUSED not in str(error.message) or len(self.place.filters) != 1:
+                        raise
 
 
 @contextmanager
