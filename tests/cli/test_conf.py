@@ -58,6 +58,8 @@ def test_every_option_composes_and_is_accepted(choice):
         "tuned=impala_atari": "env=pong",
         "tuned=network/impala_doom_nature_cnn_frame_replay": "env=doom_basic",
         "tuned=network/impala_atari_nature_cnn_frame_replay": "env=pong",
+        "tuned=impala_pong": "env=pong",
+        "tuned=network/impala_pong_nature_cnn_frame_replay": "env=pong",
         "tuned=network/ppo_cartpole_positions_lstm_replay": "network=lstm",
         "tuned=network/ppo_recall_lstm_replay": "network=lstm",
     }
@@ -105,6 +107,15 @@ def test_an_image_environment_brings_its_network_and_memory():
     assert config["network"]["type"] == "nature_cnn"
     assert (config["memory"]["type"], config["memory"]["alpha"]) == ("frame_replay", 0.0)
     assert config["memory"]["buffer_size"] == 100_000
+
+
+def test_values_for_one_game_come_before_those_for_all_of_them():
+    pong, other = (composed("agent=impala", env) for env in ("env=pong", "env=breakout"))
+    assert (pong["total_timesteps"], other["total_timesteps"]) == (2_500_000, 10_000_000)
+    assert (pong["agent"]["clip_range"], other["agent"]["clip_range"]) == (0.2, None)
+    assert (pong["network"]["offset"], other["network"]["offset"]) == (106.0, 0.0)
+    assert pong["network"]["convolutions"] == other["network"]["convolutions"]
+    assert (pong["optimizer"]["max_grad_norm"], other["optimizer"]["max_grad_norm"]) == (5.0, 1.25)
 
 
 def test_an_engine_brings_its_backend_unless_the_command_line_has_another():

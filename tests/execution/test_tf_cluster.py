@@ -25,9 +25,11 @@ from tests.patience import PATIENCE
 NETWORKS = {
     "mlp": {"type": "mlp", "units": [8], "activation": "tanh"},
     "lstm": {"type": "lstm", "units": 4, "network": {"type": "mlp", "units": [6]}},
+    "cnn": {"type": "nature_cnn", "convolutions": [[4, 8, 4], [4, 4, 2]], "features_dim": 8},
 }
 # Episodes are cut by a time limit after 5 steps: values of true last states matter.
 LIMITED = {"name": "cartpole", "num_envs": 3, "max_episode_steps": 5}
+FRAMES = {"name": "pong", "num_envs": 3, "num_threads": 1, "image_size": 36, "max_episode_steps": 5}
 AGENT = {"type": "impala", "n_steps": 7, "batch_rollouts": 2, "queue": 3}
 
 
@@ -45,7 +47,7 @@ def both() -> Both:
 
 @pytest.mark.parametrize("network", NETWORKS)
 def test_updates_and_episodes_are_those_of_the_local_engine_number_by_number(network):
-    given = settings(network)
+    given = settings(network, env=FRAMES if network == "cnn" else LIMITED)
     cluster = Both(given)
     cluster.begin()
     factory = ConfiguredAgents({**given, "executor": {"type": "local", "actor_backend": None}})

@@ -8,14 +8,16 @@ from rlg.graph.spaces import Space
 
 
 class Scale(Component):
-    """Casts integers to float32 and divides them: uint8 frames come out between 0 and 1.
+    """Casts integers to float32, subtracts `offset` and divides: uint8 frames come out between 0
+    and 1 if nothing else is asked for.
 
     inputs: integers of any shape and ranks, nested spaces too; outputs: the same in float32. Bools
-    become 0 and 1, whatever the divisor is.
+    become 0 and 1, whatever offset and divisor are.
     """
 
-    def __init__(self, divisor: float = 255.0) -> None:
+    def __init__(self, divisor: float = 255.0, offset: float = 0.0) -> None:
         self.divisor = divisor
+        self.offset = offset
 
     def create_variables(self, *, inputs: Space) -> None:
         if self.divisor == 0:
@@ -26,9 +28,11 @@ class Scale(Component):
                 f"{self.path}: Scale takes integers, such as uint8 frames, or bools, but `inputs` "
                 f"is {inputs}. Leave the layer out where numbers are floats already."
             )
-        self._divisor = 1.0 if kinds == {"bool"} else self.divisor
+        is_bool = kinds == {"bool"}
+        self._divisor, self._offset = (1.0, 0.0) if is_bool else (self.divisor, self.offset)
 
     @api
     @graph_fn(split=True)
     def call(self, inputs: Tensor) -> Tensor:
-        return self.ops.cast(inputs, "float32") / self._divisor
+        numbers = self.ops.cast(inputs, "float32")
+        return (numbers - self._offset if self._offset else numbers) / self._divisor

@@ -23,6 +23,10 @@ class NatureCNN(Stack):
     256 features are the network of Mnih et al. (2013), which costs a quarter. Bool grids of
     any size that the kernels fit into are taken as well: [[16, 3, 1]] and 128 features are the
     network of MinAtar (Young and Tian, 2019).
+
+    The convolutions see (frame - offset) / divisor. Where most of a frame is of one brightness,
+    an offset of about that and a smaller divisor let them see what differs, and not mostly the
+    background: features of what moves are learned in a fraction of the updates.
     """
 
     def __init__(
@@ -31,8 +35,12 @@ class NatureCNN(Stack):
         kernel_init: InitializerSpec | None = None,
         bias_init: InitializerSpec | None = None,
         convolutions: Sequence[Sequence[int]] = ((32, 8, 4), (64, 4, 2), (64, 3, 1)),
+        offset: float = 0.0,
+        divisor: float = 255.0,
     ) -> None:
         self.features_dim = features_dim
+        self.offset = offset
+        self.divisor = divisor
         self.kernel_init = kernel_init
         self.bias_init = bias_init
         inits: dict[str, Any] = {"kernel_init": kernel_init, "bias_init": bias_init}
@@ -44,7 +52,7 @@ class NatureCNN(Stack):
             )
         super().__init__(
             [
-                Scale(),
+                Scale(divisor, offset),
                 *(
                     Conv2D(filters, size, stride, activation="relu", **inits)
                     for filters, size, stride in self.convolutions
