@@ -1,10 +1,11 @@
-"""Kills tasks of IMPALA runs on a TensorFlow cluster at random moments, and says how they took it.
+"""Kills processes of IMPALA runs at random moments, and says how they took it.
 
-    python scripts/chaos_tf_cluster.py --kills 20 --learners 20 --seed 0
+    python scripts/chaos_impala.py --executor tf_cluster --kills 20 --learners 20 --seed 0
 
-One run loses an actor `--kills` times: it must go on learning after each, be stopped by Ctrl-C,
-leave no process behind and be resumable. `--learners` others lose their learner: no process may be
-left, and each must resume from its last checkpoint.
+One run loses an actor (on Ray a worker) `--kills` times: it must go on learning after each, be
+stopped by Ctrl-C, leave no process behind and be resumable. `--learners` others lose their learner,
+which with threads is the whole run: no process may be left, and each must resume from its last
+checkpoint.
 """
 
 from __future__ import annotations
@@ -21,14 +22,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import psutil
-from chaos_ray import family, latest, memory_of, wait_for_updates
+from chaos_ray import family, latest, memory_of, of_role, wait_for_updates
 
 OVERRIDES = (
     "agent=impala",
     "env=cartpole",
     "env.num_envs=4",
-    "executor=tf_cluster",
-    "executor.num_actors=2",
     "logger.interval=200",
     "logger.tensorboard=false",
     "logger.graph=false",
@@ -37,14 +36,24 @@ OVERRIDES = (
     "checkpoint.interval=2000",
     "total_timesteps=100000000",
 )
+# The overrides that choose an engine, and the metric that counts its restarts.
+ENGINES = {
+    "tf_cluster": (("executor=tf_cluster", "executor.num_actors=2"), "cluster/actor_restarts"),
+    "ray": (
+        ("executor=ray", "executor.num_workers=2", "executor.task_steps=20"),
+        "ray/worker_restarts",
+    ),
+    "threads": (("executor=threads",), ""),
+}
 STARTING = 240.0  # seconds until the first metrics
 GONE = 20.0  # seconds until nobody may be left
 
 
 @contextmanager
-def started(run: Path) -> Iterator[subprocess.Popen[bytes]]:
+def started(engine: str, run: Path) -> Iterator[subprocess.Popen[bytes]]:
     """A run that has begun to learn; nothing is left of it in the end."""
-    command = [sys.executable, "-m", "rlg", "train", *OVERRIDES, f"hydra.run.dir={run}"]
+    words = [*OVERRIDES, *ENGINES[engine][0], f"hydra.run.dir={run}"]
+    command = [sys.executable, "-m", "rlg", "train", *words]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as child:
         try:
             deadline = time.monotonic() + STARTING
@@ -70,14 +79,20 @@ def resumes(run: Path) -> int:
     return step
 
 
-def lose_actors(run: Path, child: subprocess.Popen[bytes], kills: int, rng: random.Random) -> None:
+def actors_of(engine: str, process: psutil.Process) -> list[psutil.Process]:
+    return of_role(process, "Worker") if engine == "ray" else family(process)
+
+
+def lose_actors(
+    engine: str, run: Path, child: subprocess.Popen[bytes], kills: int, rng: random.Random
+) -> None:
     process = psutil.Process(child.pid)
     metrics = run / "metrics.jsonl"
     updates = wait_for_updates(metrics, 20, child)
     before = memory_of([process])
     for number in range(kills):
         time.sleep(rng.uniform(0.0, 3.0))
-        actors = family(process)
+        actors = actors_of(engine, process)
         if actors:
             rng.choice(actors).send_signal(signal.SIGKILL)
         # What waits in the queue is from before: more than that must come.
@@ -89,7 +104,7 @@ def lose_actors(run: Path, child: subprocess.Popen[bytes], kills: int, rng: rand
     child.send_signal(signal.SIGINT)
     code, alive = child.wait(60), left(everyone)
     print(
-        f"Ctrl-C: ended with {code}, restarts {row['cluster/actor_restarts']:g}, learner "
+        f"Ctrl-C: ended with {code}, restarts {row[ENGINES[engine][1]]:g}, learner "
         f"{before:.0f} to {after:.0f} MB, processes left {alive}; resumed to {resumes(run)}",
         flush=True,
     )
@@ -107,11 +122,12 @@ def lose_learner(run: Path, child: subprocess.Popen[bytes], rng: random.Random) 
     alive = left(everyone)
     if alive:
         raise SystemExit(f"FAILED: {alive} processes left")
-    return f"{len(everyone)} actors ended with their learner; resumed to {resumes(run)}"
+    return f"{len(everyone)} processes ended with their learner; resumed to {resumes(run)}"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--executor", choices=sorted(ENGINES), default="tf_cluster")
     parser.add_argument("--kills", type=int, default=20, help="of actors, in one run")
     parser.add_argument("--learners", type=int, default=20, help="runs whose learner is killed")
     parser.add_argument("--seed", type=int, default=0)
@@ -120,13 +136,13 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     rng = random.Random(options.seed)
     with TemporaryDirectory() as folder:
-        if options.kills:
+        if options.kills and options.executor != "threads":
             run = Path(folder) / "actors"
-            with started(run) as child:
-                lose_actors(run, child, options.kills, rng)
+            with started(options.executor, run) as child:
+                lose_actors(options.executor, run, child, options.kills, rng)
         for number in range(options.learners):
             run = Path(folder) / str(number)
-            with started(run) as child:
+            with started(options.executor, run) as child:
                 said = lose_learner(run, child, rng)
             print(f"{number + 1}/{options.learners} {said}", flush=True)
 
