@@ -23,14 +23,18 @@ BEGIN, END = "<!-- curves: begin -->", "<!-- curves: end -->"
 GOALS = (15.0, 18.0)
 REWARD, ELAPSED = "eval/mean_reward", "time/time_elapsed"
 TEXT = """\
-`rlg train agent=apex env=pong seed=N` with its defaults on two cores, from the first frame: one
-worker with 16 environments, one shard, the learner and an evaluator, 4 frames a step, 4 samples
-trained per step. Each point is the mean of 10 new episodes without exploration; "at the end" is the
-evaluation of the last weights. The first four runs had budgets of 1M steps; seed 2 learnt more
-slowly there, was resumed with 1.5M, which is the default now, and stopped by hand. Which weights
-act depends on the speed of processes, so runs on Ray don't repeat: seed 2 from the start with
-today's default is the last line. Other programs ran on the machine at a lower priority, which
-cost up to a third of the speed.
+`rlg train agent=apex env=pong seed=N`, on Ray, and `rlg train agent=impala env=pong
+executor=tf_cluster seed=N`, on TensorFlow's servers, with their defaults on two cores, from the
+first frame, 4 frames a step. Ape-X: one worker with 16 environments, one shard, the learner and an
+evaluator, 4 samples trained per step. IMPALA: one actor with 16 environments and the learner, which
+stands still while it evaluates. Each point is the mean of 10 new episodes without exploration; "at
+the end" is the evaluation of the last weights. Which weights act depends on the speed of processes,
+so these runs don't repeat.
+
+The first four runs of Ape-X had budgets of 1M steps; seed 2 learnt more slowly there, was resumed
+with 1.5M, which is the default now, and stopped by hand: the line after tf is the same seed from
+the start with today's default. Other programs ran beside all runs, which cost up to half of the
+speed.
 
 ![Evaluations over minutes](pong.png)
 """
@@ -47,7 +51,8 @@ def curve(folder: Path) -> dict[str, Any]:
         for row in rows
         if REWARD in row
     ]
-    return {"backend": config["backend"]["type"], "seed": config["seed"], "points": points}
+    types = {name: config[name]["type"] for name in ("agent", "executor", "backend")}
+    return {**types, "seed": config["seed"], "points": points}
 
 
 def _elapsed(clock: Sequence[tuple[int, float]], step: int) -> float:
@@ -63,8 +68,8 @@ def _elapsed(clock: Sequence[tuple[int, float]], step: int) -> float:
 def section(curves: Sequence[Mapping[str, Any]]) -> str:
     """The part of the page between the markers."""
     goals = "".join(f" {goal:g} or more after |" for goal in GOALS)
-    head = f"| backend | seed |{goals} at the end | steps | minutes |\n"
-    head += "|---|---:|" + "---:|" * (len(GOALS) + 3) + "\n"
+    head = f"| agent | engine | backend | seed |{goals} at the end | steps | minutes |\n"
+    head += "|---|---|---|---:|" + "---:|" * (len(GOALS) + 3) + "\n"
     return f"{BEGIN}\n\n{TEXT}\n{head}" + "".join(map(_row, curves)) + f"\n{END}"
 
 
@@ -72,7 +77,7 @@ def _row(found: Mapping[str, Any]) -> str:
     points = found["points"]
     step, minutes, last = points[-1]
     firsts = [next((m for _, m, reward in points if reward >= goal), None) for goal in GOALS]
-    cells = [found["backend"], str(found["seed"])]
+    cells = [*(found[name] for name in ("agent", "executor", "backend")), str(found["seed"])]
     cells += ["not reached" if first is None else f"{first:g} min" for first in firsts]
     return "| " + " | ".join([*cells, f"{last:.1f}", f"{step:,}", f"{minutes:g}"]) + " |\n"
 
@@ -85,14 +90,14 @@ def draw(curves: Sequence[Mapping[str, Any]], path: Path) -> None:
     axes = figure.add_subplot()
     for found in curves:
         minutes, rewards = zip(*((m, r) for _, m, r in found["points"]), strict=True)
-        style = "-" if found["backend"] == "torch" else "--"
-        label = f"{found['backend']}, seed {found['seed']}, {found['points'][-1][0] / 1e6:g}M"
+        style = {"torch": "-", "tf": "--"}.get(found["backend"], ":")
+        label = f"{found['agent']}, {found['backend']}, seed {found['seed']}"
         axes.plot(minutes, rewards, style, marker="o", ms=3, label=label)
     for goal in GOALS:
         axes.axhline(goal, color="#656d76", lw=0.8, ls=":")
     axes.set_xlabel("minutes on two cores")
     axes.set_ylabel("mean reward of 10 episodes")
-    axes.set_title("Ape-X on Pong", loc="left", weight="bold")
+    axes.set_title("Pong", loc="left", weight="bold")
     axes.legend(frameon=False)
     axes.grid(color="#e4e7eb")
     axes.spines[["top", "right"]].set_visible(False)

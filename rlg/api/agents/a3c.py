@@ -27,6 +27,7 @@ class A3CAgent(FusedRollouts, A2CAgent):
     Keys are A2C's, but for normalization.
     """
 
+    name: ClassVar[str] = "a3c"
     loops: ClassVar[tuple[str, ...]] = ("gradients", "fused_actor_learner")
     apis: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "actor": ("act",),

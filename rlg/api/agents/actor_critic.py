@@ -196,6 +196,8 @@ class PPOAgent(ActorCriticAgent):
     `learning_rate` may be schedules. `separate` gives the value function a network of its own.
     """
 
+    name: ClassVar[str] = "ppo"
+
     def __init__(
         self,
         observation_space: Space,
@@ -278,8 +280,8 @@ class PPOAgent(ActorCriticAgent):
         if not self.curiosity:
             return None
         if self.is_recurrent:
-            raise ComponentError(
-                "agent ppo: curiosity takes no recurrent network. Set agent.curiosity=0, or use "
+            raise self._refusal(
+                "curiosity takes no recurrent network. Set agent.curiosity=0, or use "
                 "another network."
             )
         return {"type": "curiosity", "eta": self.curiosity, "network": self.network}
@@ -297,6 +299,8 @@ class A2CAgent(ActorCriticAgent):
     Keys have Stable-Baselines3's names and meanings; the optimizer's `learning_rate` may be a
     schedule. `separate` gives the value function a network of its own.
     """
+
+    name: ClassVar[str] = "a2c"
 
     def __init__(
         self,

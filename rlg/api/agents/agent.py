@@ -52,6 +52,7 @@ class BuildOptions:
 class Agent:
     """Acts and learns; everything numerical happens in its root component."""
 
+    name: ClassVar[str]  # the option of conf/agent, in messages
     # The loops that it can run on, the first one by default, and the sections of a configuration
     # that it is made from.
     loops: ClassVar[tuple[str, ...]] = ("replay",)
@@ -82,6 +83,9 @@ class Agent:
         self._recurrent: dict[bool, RecurrentState] = {}
         self._executor: GraphExecutor | None = None
         self._root: Component | None = None
+
+    def _refusal(self, why: str) -> ComponentError:
+        return ComponentError(f"agent {self.name}: {why}")
 
     def _check_masks(self) -> None:
         """Refuses masks that would be looked at like any number, and disobeyed."""

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rlg.api.agents.dqn import DQNAgent
-from rlg.errors import ComponentError
 from rlg.execution.adders import Frames, PrioritizedWindows, Steps
 from rlg.execution.types import Action, Batch, Clock
 from rlg.graph.components.actions import num_choices
@@ -73,14 +72,14 @@ class ApexAgent(DQNAgent):
 
     def _check(self) -> None:
         if self.is_recurrent:
-            raise ComponentError(
-                "agent apex: its memories keep windows of steps and no sequences, so it has no "
+            raise self._refusal(
+                "its memories keep windows of steps and no sequences, so it has no "
                 "recurrent networks. Use agent=r2d2, or another network."
             )
         super()._check()
         if not isinstance(self._memory, Prioritized):
-            raise ComponentError(
-                "agent apex: it replays by priorities, and the memory has none. Use "
+            raise self._refusal(
+                "it replays by priorities, and the memory has none. Use "
                 "memory=prioritized, or memory=prioritized_frames for images."
             )
 

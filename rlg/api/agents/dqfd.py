@@ -11,7 +11,7 @@ import numpy as np
 from rlg.api.agents.agent import BuildOptions
 from rlg.api.agents.dqn import DQNAgent
 from rlg.backends.executor import GraphExecutor
-from rlg.errors import ComponentError, SpecError
+from rlg.errors import SpecError
 from rlg.execution.adders import Steps, Windows
 from rlg.execution.cadence import Cadence
 from rlg.execution.demonstrations import read_demonstrations
@@ -81,14 +81,14 @@ class DQfDAgent(DQNAgent):
 
     def _check(self) -> None:
         if self.is_recurrent or self.distributional is not None:
-            raise ComponentError(
-                "agent dqfd: it learns plain Q-values from single steps. Use a network that "
+            raise self._refusal(
+                "it learns plain Q-values from single steps. Use a network that "
                 "is not recurrent, and set distributional to null."
             )
         super()._check()
         if not isinstance(self._memory, DemonstrationReplay):
-            raise ComponentError(
-                f"agent dqfd: the memory is a {type(self._memory).__name__}, which would overwrite "
+            raise self._refusal(
+                f"the memory is a {type(self._memory).__name__}, which would overwrite "
                 "demonstrations. Use memory=demonstrations."
             )
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from rlg.api.agents.actor_critic import ActorCriticAgent
 from rlg.api.agents.fused import FUSED, FusedRollouts
-from rlg.errors import ComponentError
 from rlg.execution.types import Segment
 from rlg.graph import Component
 from rlg.graph.components.algorithms.fused_impala import FusedIMPALA, FusedRecurrentIMPALA
@@ -27,6 +26,7 @@ class IMPALAAgent(FusedRollouts):
     on the same rollouts. The optimizer's `learning_rate` may be a schedule.
     """
 
+    name: ClassVar[str] = "impala"
     loops: ClassVar[tuple[str, ...]] = ("actor_learner", "fused_actor_learner")
     apis: ClassVar[Mapping[str, tuple[str, ...]]] = {**ActorCriticAgent.apis, **FUSED}
     acted_numbers: ClassVar[tuple[str, ...]] = ("log_probs",)
@@ -61,8 +61,8 @@ class IMPALAAgent(FusedRollouts):
     ) -> None:
         self.num_envs = num_envs
         if queue < batch_rollouts:
-            raise ComponentError(
-                f"agent impala: queue={queue} is less than batch_rollouts={batch_rollouts}, and an "
+            raise self._refusal(
+                f"queue={queue} is less than batch_rollouts={batch_rollouts}, and an "
                 "update would wait for ever. Raise queue."
             )
         self.batch_rollouts = batch_rollouts
@@ -115,8 +115,8 @@ class IMPALAAgent(FusedRollouts):
             return found
         spec = {"type": self.network} if isinstance(self.network, str) else self.network
         if not isinstance(spec, Mapping) or spec["type"] not in ("lstm", "gru"):
-            raise ComponentError(
-                "agent impala: the action and reward before can be put in front of an lstm or a "
+            raise self._refusal(
+                "the action and reward before can be put in front of an lstm or a "
                 "gru only. Use one of them, or agent.previous_inputs=false."
             )
         features = spec.get("network")

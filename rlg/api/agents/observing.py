@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from rlg.api.agents.agent import Agent
-from rlg.errors import ComponentError, ExecutionError
+from rlg.errors import ExecutionError
 from rlg.execution.adders import Frames, Steps, as_steps
 from rlg.execution.types import Batch, Clock, Sample
 from rlg.graph.components.memories.prioritized import has_priorities
@@ -25,16 +25,12 @@ MOST_NAMED_ENVS = 1024
 class Observing(Agent):
     """An agent that learns from a memory of what it is told."""
 
-    name: ClassVar[str]  # the option of conf/agent, in messages
     learning_starts: int
     gradient_steps: int
     num_envs: int
     final_beta: float
     _memory: Any
     _learning_rates: Schedule | None
-
-    def _refusal(self, why: str) -> ComponentError:
-        return ComponentError(f"agent {self.name}: {why}")
 
     def restart_adders(self) -> None:
         """By `env_id`: windows never run on into other environments."""

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rlg.api.agents.agent import Agent
-from rlg.errors import ComponentError, SpaceError
+from rlg.errors import SpaceError
 from rlg.execution.adders import Steps
 from rlg.execution.cadence import Cadence
 from rlg.execution.types import Action, Batch, Clock
@@ -27,6 +27,7 @@ class RandomAgent(Agent):
     another one.
     """
 
+    name: ClassVar[str] = "random"
     loops: ClassVar[tuple[str, ...]] = ("replay",)
     parts: ClassVar[tuple[str, ...]] = ()
     learns_whole = "it learns nothing"
@@ -44,7 +45,7 @@ class RandomAgent(Agent):
         try:
             UniformActions(action_space)
         except SpaceError as error:
-            raise ComponentError(f"agent random: {error}") from None
+            raise self._refusal(str(error)) from None
 
     def make_root(self) -> Component:
         root: Component = RandomPolicy(self.action_space).configure(scope="agent")

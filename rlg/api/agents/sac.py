@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from rlg.api.agents.off_policy import OffPolicyAgent
-from rlg.errors import ComponentError
 from rlg.graph import Component
 from rlg.graph.components.algorithms.sac import SAC, DiscreteSAC
 from rlg.graph.spaces import Box, Space
@@ -38,8 +37,8 @@ class SACAgent(OffPolicyAgent):
     def _check_choices(self) -> None:
         box = self.action_space
         if not isinstance(box, Box) or not isinstance(box.num_categories, int) or box.shape:
-            raise ComponentError(
-                "agent sac: it takes floats with finite bounds, or one choice, but the "
+            raise self._refusal(
+                "it takes floats with finite bounds, or one choice, but the "
                 f"environment's actions are {box}. {self._advice()}"
             )
 
