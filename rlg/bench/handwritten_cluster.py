@@ -16,6 +16,7 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -265,10 +266,14 @@ def main(text: str, index: int) -> None:
     threading.Thread(target=_end_with_parent, daemon=True).start()
     task = Task(**json.loads(text))
     seed = int(task.env.get("seed", 0)) + index
-    with make_env(**{**task.env, "seed": seed}) as env, tf.Graph().as_default():
-        actor = Actor(task, index, env)
-        while True:
-            actor.rollout()
+    try:
+        with make_env(**{**task.env, "seed": seed}) as env, tf.Graph().as_default():
+            actor = Actor(task, index, env)
+            while True:
+                actor.rollout()
+    except BaseException:  # noqa: BLE001 whatever it is, this process has to end
+        traceback.print_exc()
+    os._exit(1)  # Python would close the session first, which a learner that is gone never answers.
 
 
 def _end_with_parent() -> None:
