@@ -40,13 +40,13 @@ OVERRIDES = (
 ENGINES = {
     "tf_cluster": (("executor=tf_cluster", "executor.num_actors=2"), "cluster/actor_restarts"),
     "ray": (
-        ("executor=ray", "executor.num_workers=2", "executor.task_steps=20"),
+        ("executor=ray", "executor.num_workers=2"),
         "ray/worker_restarts",
     ),
     "threads": (("executor=threads",), ""),
 }
 STARTING = 240.0  # seconds until the first metrics
-GONE = 20.0  # seconds until nobody may be left
+GONE = 90.0  # seconds until nobody may be left: two of Ray's own agents take a minute
 
 
 @contextmanager
@@ -80,7 +80,7 @@ def resumes(run: Path) -> int:
 
 
 def actors_of(engine: str, process: psutil.Process) -> list[psutil.Process]:
-    return of_role(process, "Worker") if engine == "ray" else family(process)
+    return of_role(process, "SegmentWorker") if engine == "ray" else family(process)
 
 
 def lose_actors(
@@ -92,9 +92,9 @@ def lose_actors(
     before = memory_of([process])
     for number in range(kills):
         time.sleep(rng.uniform(0.0, 3.0))
-        actors = actors_of(engine, process)
-        if actors:
-            rng.choice(actors).send_signal(signal.SIGKILL)
+        while not (actors := actors_of(engine, process)):
+            time.sleep(0.2)
+        rng.choice(actors).send_signal(signal.SIGKILL)
         # What waits in the queue is from before: more than that must come.
         updates = wait_for_updates(metrics, updates + 20, child)
         if number % 5 == 4:

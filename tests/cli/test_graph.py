@@ -77,7 +77,10 @@ def test_the_suffix_of_a_file_says_the_format(rlg, folder, name):
 def test_text_and_plans_are_printed_and_nothing_is_written(rlg, folder):
     result = rlg("graph", "--text", "--depth", "1", *SMALL)
     lines = result.out.splitlines()
-    assert lines[0] == "agent: DQN  get_actions, observe, insert, update, updates, update_from, sync_target"
+    assert (
+        lines[0]
+        == "agent: DQN  get_actions, observe, insert, update, updates, update_from, sync_target"
+    )
     assert "├─ policy: QPolicy  q_values, greedy  [7 inside, 131 trainable parameters]" in lines
     assert lines[-1].endswith(" 262 trainable parameters")
     every = rlg("graph", "--plan", *SMALL).out

@@ -126,6 +126,11 @@ def test_a_rollout_carries_the_version_and_the_copy_of_the_weights_that_acted(bo
     assert both.actor.published() == 6
 
 
+def test_a_resumed_run_publishes_its_weights_under_the_number_of_its_updates(both):
+    both.pool.set_state({"counters": {"clock": {"updates": 9}}})
+    assert both.actor.published() == 9
+
+
 def test_a_loop_without_rollouts_returns_and_counts_nothing(both):
     before = both.loop.clock
     iteration = both.loop.iterate(never)
