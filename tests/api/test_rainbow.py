@@ -144,7 +144,7 @@ def test_configurations_are_those_of_the_papers():
     quantiles = composed("agent=qr_dqn", "env=acrobot")["agent"]
     assert (quantiles["distributional"], quantiles["double"]) == ("quantile", False)
     tuned = composed("agent=rainbow", "env=cartpole")
-    assert (tuned["agent"]["v_max"], tuned["agent"]["n_step"]) == (100.0, 5)
+    assert (tuned["agent"]["v_max"], tuned["agent"]["n_step"]) == (100.0, 10)
     assert (tuned["network"]["units"], tuned["network"]["noisy"]) == ([128, 128], True)
 
 

@@ -123,6 +123,7 @@ def test_an_actor_that_is_killed_is_restarted_and_rejoins(loop, kind):
     assert loop.clock.steps == AGENTS[kind][1] * loop.clock.updates
     assert loop.statistics()["cluster/actor_restarts"] == 1.0
     assert loop.pool.workers()["actor 0"]["restarts"] == 1.0
+    assert loop.pool._children._children[0].failures == 0  # It rolled out since.
 
 
 @pytest.mark.slow
