@@ -194,6 +194,16 @@ def looked(made: Children, until: Any, is_full: bool = False) -> None:
         time.sleep(0.02)
 
 
+def test_an_actor_that_somebody_kills_is_restarted_more_often_than_one_that_fails(hasty):
+    made = started(Unloadable(time.sleep, 1000.0))
+    try:
+        for count in range(1, children.FAILURES + 2):
+            made._children[0].process.kill()
+            looked(made, lambda count=count: made.restarts == [count])
+    finally:
+        made.close()
+
+
 def test_an_actor_that_hangs_is_restarted_unless_it_waits_for_room(hasty):
     made = started(Unloadable(time.sleep, 1000.0), timeout=0.3)
     try:
