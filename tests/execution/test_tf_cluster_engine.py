@@ -196,13 +196,13 @@ def looked(made: Children, until: Any, is_full: bool = False) -> None:
 
 def test_an_actor_that_somebody_kills_is_restarted_more_often_than_one_that_fails(hasty):
     made = started(Unloadable(time.sleep, 1000.0))
-    salts = {made._children[0].setup.salt}
+    streams = {made._children[0].setup.stream}
     try:
         for count in range(1, children.FAILURES + 2):
             made._children[0].process.kill()
             looked(made, lambda count=count: made.restarts == [count])
-            salts.add(made._children[0].setup.salt)
-        assert len(salts) == children.FAILURES + 2  # Each start has draws of its own.
+            streams.add(made._children[0].setup.stream)
+        assert len(streams) == children.FAILURES + 2  # Each start has draws of its own.
     finally:
         made.close()
 

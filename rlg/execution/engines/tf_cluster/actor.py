@@ -38,17 +38,21 @@ class Setup:
     salt: int  # of another start than the first one: other episodes, other draws
     patience: float  # seconds that it looks for the learner
 
+    @property
+    def stream(self) -> str:
+        """The name of its draws."""
+        return f"actor/{self.salt}" if self.salt else "actor"
+
 
 def act(setup: Setup) -> None:
     """Rolls out until the learner wants no more."""
     keep_quiet()
     factory, index = setup.factory, setup.index
     server = setup.tasks.server(ACTOR, index, 1)
-    stream = f"actor/{setup.salt}" if setup.salt else "actor"
     place = setup.tasks.place(ACTOR, index, server.target)
     count = len(setup.tasks.actors)
     actor: FusedActor = factory.make(
-        "fused_actor", index=index, count=count, stream=stream, place=place
+        "fused_actor", index=index, count=count, stream=setup.stream, place=place
     )
     with factory.make_env(index, setup.salt) as env:
         while True:
