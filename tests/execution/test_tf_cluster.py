@@ -126,6 +126,19 @@ def test_a_rollout_carries_the_version_and_the_copy_of_the_weights_that_acted(bo
     assert both.actor.published() == 6
 
 
+def test_a_rollout_carries_the_number_of_its_actor(both):
+    both.actor.begin(both.factory._new_env(0))
+    both.actor.place, before = (1, 2), both.actor.place
+    try:
+        for _ in range(2):
+            both.actor.rollout()
+    finally:
+        both.actor.place = before
+    assert both.trainer.look()
+    both.trainer.learn(Clock(horizon=1000))
+    assert both.trainer.notes["actors"].tolist() == [1, 1]
+
+
 def test_a_resumed_run_publishes_its_weights_under_the_number_of_its_updates(both):
     both.pool.set_state({"counters": {"clock": {"updates": 9}}})
     assert both.actor.published() == 9
