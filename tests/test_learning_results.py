@@ -137,11 +137,15 @@ def test_curves_read_evaluations_and_the_time_of_their_steps(tmp_path: Path) -> 
         {"step": 300, "eval/mean_reward": 16.256},
     ]
     (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (tmp_path / "config.yaml").write_text("backend: {type: tf}\nseed: 4\n")
+    types = "agent: {type: apex}\nexecutor: {type: ray}\nbackend: {type: tf}\n"
+    (tmp_path / "config.yaml").write_text(f"{types}seed: 4\n")
     found = curves.curve(tmp_path)
-    assert found == {"backend": "tf", "seed": 4, "points": [[200, 2.0, 3.0], [300, 3.0, 16.26]]}
+    assert found == {
+        **{"agent": "apex", "executor": "ray", "backend": "tf", "seed": 4},
+        "points": [[200, 2.0, 3.0], [300, 3.0, 16.26]],
+    }
     line = curves.section([found]).splitlines()[-3]
-    assert line == "| tf | 4 | 3 min | not reached | 16.3 | 300 | 3 |"
+    assert line == "| apex | ray | tf | 4 | 3 min | not reached | 16.3 | 300 | 3 |"
 
 
 def test_the_page_has_the_curves_of_the_raw_figures() -> None:

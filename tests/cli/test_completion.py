@@ -36,7 +36,10 @@ def asked(rlg, line: str) -> list[str]:
             "rlg train env=pong network.",
             [
                 f"network.{key}="
-                for key in ("type", "features_dim", "convolutions", "kernel_init", "bias_init")
+                for key in (
+                    *("type", "features_dim", "convolutions", "offset", "divisor"),
+                    *("kernel_init", "bias_init"),
+                )
             ],
         ),
         ("rlg train network=mlp network.un", ["network.units="]),
