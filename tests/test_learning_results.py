@@ -141,7 +141,10 @@ def test_curves_read_evaluations_and_the_time_of_their_steps(tmp_path: Path) -> 
     (tmp_path / "config.yaml").write_text(f"{types}seed: 4\n")
     found = curves.curve(tmp_path)
     assert found == {
-        **{"agent": "apex", "executor": "ray", "backend": "tf", "seed": 4},
+        "agent": "apex",
+        "executor": "ray",
+        "backend": "tf",
+        "seed": 4,
         "points": [[200, 2.0, 3.0], [300, 3.0, 16.26]],
     }
     line = curves.section([found]).splitlines()[-3]
