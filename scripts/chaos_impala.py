@@ -39,14 +39,12 @@ OVERRIDES = (
 # The overrides that choose an engine, and the metric that counts its restarts.
 ENGINES = {
     "tf_cluster": (("executor=tf_cluster", "executor.num_actors=2"), "cluster/actor_restarts"),
-    "ray": (
-        ("executor=ray", "executor.num_workers=2"),
-        "ray/worker_restarts",
-    ),
+    "ray": (("executor=ray", "executor.num_workers=2"), "ray/worker_restarts"),
     "threads": (("executor=threads",), ""),
 }
 STARTING = 240.0  # seconds until the first metrics
-GONE = 90.0  # seconds until nobody may be left: two of Ray's own agents take a minute
+GONE = 20.0  # seconds until nobody may be left...
+GONE_KILLED = {"ray": 90.0}  # ...after a kill -9: two of Ray's own agents take a minute
 
 
 @contextmanager
@@ -66,8 +64,8 @@ def started(engine: str, run: Path) -> Iterator[subprocess.Popen[bytes]]:
             child.kill()
 
 
-def left(processes: list[psutil.Process]) -> int:
-    return len(psutil.wait_procs(processes, timeout=GONE)[1])
+def left(processes: list[psutil.Process], seconds: float = GONE) -> int:
+    return len(psutil.wait_procs(processes, timeout=seconds)[1])
 
 
 def resumes(run: Path) -> int:
@@ -112,14 +110,14 @@ def lose_actors(
         raise SystemExit("FAILED")
 
 
-def lose_learner(run: Path, child: subprocess.Popen[bytes], rng: random.Random) -> str:
+def lose_learner(engine: str, run: Path, child: subprocess.Popen[bytes], rng: random.Random) -> str:
     process = psutil.Process(child.pid)
     wait_for_updates(run / "metrics.jsonl", 50, child)
     time.sleep(rng.uniform(0.0, 2.0))
     everyone = family(process)
     child.kill()
     child.wait()
-    alive = left(everyone)
+    alive = left(everyone, GONE_KILLED.get(engine, GONE))
     if alive:
         raise SystemExit(f"FAILED: {alive} processes left")
     return f"{len(everyone)} processes ended with their learner; resumed to {resumes(run)}"
@@ -143,7 +141,7 @@ def main() -> None:
         for number in range(options.learners):
             run = Path(folder) / str(number)
             with started(options.executor, run) as child:
-                said = lose_learner(run, child, rng)
+                said = lose_learner(options.executor, run, child, rng)
             print(f"{number + 1}/{options.learners} {said}", flush=True)
 
 

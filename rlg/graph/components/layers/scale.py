@@ -8,11 +8,11 @@ from rlg.graph.spaces import Space
 
 
 class Scale(Component):
-    """Casts integers to float32, subtracts `offset` and divides: uint8 frames come out between 0
-    and 1 if nothing else is asked for.
+    """Casts integers to float32, subtracts `offset` and divides.
 
-    inputs: integers of any shape and ranks, nested spaces too; outputs: the same in float32. Bools
-    become 0 and 1, whatever offset and divisor are.
+    inputs: integers of any shape and ranks, nested spaces too; outputs: the same in float32. By
+    default uint8 frames come out between 0 and 1. Bools become 0 and 1, whatever offset and divisor
+    are.
     """
 
     def __init__(self, divisor: float = 255.0, offset: float = 0.0) -> None:
