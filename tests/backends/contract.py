@@ -302,6 +302,8 @@ LINEAR = [
          f32(np.einsum("abc,c->ab", Q, Q[0, 0]))[..., None], (0, 1)),
     Case("addmm", lambda ops, x, k, b: ops.addmm(b, x, k), [X, Y.T, f32([1, -1])],
          f32([[1.34, -2.01], [-0.79, 4.28]]), (0, 1, 2), unknown=0),
+    Case("addmm_wide", lambda ops, x, k, b: ops.addmm_wide(b, x, k), [X, Y.T, f32([1, -1])],
+         f32([[1.34, -2.01], [-0.79, 4.28]]), (0, 1, 2), unknown=0),
     Case("lstm_step", lambda ops, *given: ops.concat(ops.lstm_step(*given), -1),
          [GATES[0], MIXER, *MEMORY], f32(np.concatenate(lstm(GATES[:1], None)[1:], -1)),
          (0, 1, 2, 3)),

@@ -10,8 +10,10 @@ from rlg.graph.components.layers.activation import ACTIVATIONS, Activation
 from rlg.graph.components.layers.conv2d import Conv2D
 from rlg.graph.components.layers.dense import Dense
 from rlg.graph.components.layers.flatten import Flatten
+from rlg.graph.components.layers.noisy import NoisyDense
+from rlg.graph.components.layers.recurrent import LSTMLayer
 from rlg.graph.components.layers.scale import Scale
-from rlg.graph.spaces import Box, Dict
+from rlg.graph.spaces import Box, Dict, FloatBox
 from rlg.testing import ComponentTest
 
 ONES = {"type": "constant", "value": 1.0}
@@ -134,6 +136,26 @@ def test_layers_refuse_what_they_cannot_take(layer, inputs, error, message):
 def test_conv2d_refuses_sizes_that_are_no_pairs(size):
     with pytest.raises(ComponentError, match=r"kernel_size is .*a positive int or a pair"):
         Conv2D(2, size)
+
+
+@pytest.mark.parametrize("layer", [Dense, NoisyDense, LSTMLayer])
+@pytest.mark.parametrize(("features", "name"), [(128, "addmm_wide"), (127, "addmm")])
+def test_layers_with_large_kernels_ask_for_another_product(layer, features, name, monkeypatch):
+    units = 32 if layer is LSTMLayer else 128  # an LSTM has a kernel for each of four gates
+    test = ComponentTest(layer(units), {"inputs": FloatBox(shape=(features,))}, "torch")
+    ops, seen = type(test.component.ops), []
+
+    def noting(name, product):
+        def noted(*args):
+            seen.append(name)
+            return product(*args)
+
+        return staticmethod(noted)
+
+    for each in ("addmm", "addmm_wide"):
+        monkeypatch.setattr(ops, each, noting(each, getattr(ops, each)))
+    test.call("call", np.zeros((2, features), "float32"))
+    assert seen == [name]
 
 
 @pytest.mark.parametrize("bias", [True, False])

@@ -199,6 +199,8 @@ class NumpyOps(NumpyState, NumpyPriorities, NumpyOptimizer, PythonRegions, ScanR
     def addmm(bias: Array, x: Array, kernel: Array) -> Array:
         return np.matmul(x, kernel) + bias
 
+    addmm_wide = addmm
+
     # -- picking ----------------------------------------------------------------------------------
     @staticmethod
     def take_rows(x: Array, rows: Array) -> Array:

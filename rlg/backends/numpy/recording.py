@@ -29,7 +29,7 @@ RECORDED = """
     square power tanh atanh floor round lgamma digamma minimum maximum clip isfinite equal
     logical_and logical_or logical_not sigmoid relu elu leaky_relu gelu silu softplus where any
     all argmax cumsum argsort sum mean max min logsumexp softmax log_softmax matmul conv2d
-    max_pool2d addmm take_rows pick one_hot value_of stop_gradient
+    max_pool2d addmm addmm_wide take_rows pick one_hot value_of stop_gradient
 """.split()
 REFUSED = """
     assign assign_add assign_all scatter_rows priority_raise priority_set priority_find

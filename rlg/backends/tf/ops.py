@@ -161,6 +161,8 @@ class TFOps(TFState, TFPriorities, TFOptimizer, TFRegions, ScanRecurrent):
     def addmm(bias: Tensor, x: Tensor, kernel: Tensor) -> Tensor:
         return tf.nn.bias_add(tf.matmul(x, kernel), bias)  # Fused when the graph is optimised.
 
+    addmm_wide = addmm
+
     # -- picking ----------------------------------------------------------------------------------
     take_rows = staticmethod(tf.gather)
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from rlg.backends.torch import images
+from rlg.backends.torch import images, products
 from rlg.backends.torch.optimizer import TorchOptimizer
 from rlg.backends.torch.priorities import TorchPriorities
 from rlg.backends.torch.recurrent import TorchRecurrent
@@ -164,6 +164,7 @@ class TorchOps(TorchState, TorchPriorities, TorchOptimizer, TorchRegions, TorchR
     # -- linear and images ------------------------------------------------------------------------
     matmul = staticmethod(torch.matmul)
     addmm = staticmethod(torch.addmm)
+    addmm_wide = staticmethod(products.ADDMM_WIDE)
     conv2d = staticmethod(images.conv2d)
     max_pool2d = staticmethod(images.max_pool2d)
 

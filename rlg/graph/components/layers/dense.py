@@ -6,6 +6,7 @@ from rlg.errors import ComponentError, SpaceError
 from rlg.graph import Tensor, api, graph_fn
 from rlg.graph.components.initializers import Initialized, InitializerSpec
 from rlg.graph.components.layers.activation import activation_of
+from rlg.graph.core.component.ops import WIDE
 from rlg.graph.limits import PositiveInt
 from rlg.graph.spaces import Box, Space
 
@@ -51,6 +52,7 @@ class Dense(Initialized):
             value=self.kernel_values(),
             trainable=True,
         )
+        self._is_wide = inputs.shape[0] * self.units >= WIDE
         if self.bias:
             self._bias = self.variable(
                 "bias",
@@ -65,7 +67,8 @@ class Dense(Initialized):
     def call(self, inputs: Tensor) -> Tensor:
         ops = self.ops
         if self.bias:
-            outputs = ops.addmm(self._bias, inputs, self._kernel)  # [B, units]
+            addmm = ops.addmm_wide if self._is_wide else ops.addmm
+            outputs = addmm(self._bias, inputs, self._kernel)  # [B, units]
         else:
             outputs = ops.matmul(inputs, self._kernel)
         return self._activate(outputs) if self._activate else outputs

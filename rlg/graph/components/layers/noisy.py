@@ -60,7 +60,8 @@ class NoisyDense(Dense):
             kernel = kernel + self._sigmas["kernel_sigma"] * (rows * columns)
             if bias is not None:
                 bias = bias + self._sigmas["bias_sigma"] * ops.squeeze(columns, 0)
-        outputs = ops.matmul(inputs, kernel) if bias is None else ops.addmm(bias, inputs, kernel)
+        addmm = ops.addmm_wide if self._is_wide else ops.addmm
+        outputs = ops.matmul(inputs, kernel) if bias is None else addmm(bias, inputs, kernel)
         return self._activate(outputs) if self._activate else outputs
 
     def _noise(self, shape: tuple[Any, ...]) -> Tensor:

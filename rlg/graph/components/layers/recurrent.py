@@ -14,6 +14,7 @@ import numpy as np
 from rlg.errors import ComponentError, SpaceError
 from rlg.graph import Tensor, api, graph_fn
 from rlg.graph.components.initializers import Initialized, InitializerSpec
+from rlg.graph.core.component.ops import WIDE
 from rlg.graph.limits import FiniteFloat, PositiveInt
 from rlg.graph.spaces import Box, Dict, Space
 
@@ -56,6 +57,7 @@ class Recurrent(Initialized):
                 "Put a Flatten or a Scale layer before it."
             )
         self._features = inputs.shape[0]
+        self._is_wide = self._features * self.gates * self.units >= WIDE
         self._kernel = self.variable(
             "kernel",
             (self._features + self.units, self.gates * self.units),
@@ -112,7 +114,8 @@ class Recurrent(Initialized):
         if states is None:
             states = self._zeros(ops.axis_size(inputs, -2))
         rows = ops.fold_time(inputs) if is_sequence else inputs
-        x = ops.addmm(self._biases(), rows, self._kernel[: self._features])  # [T * B, ...]
+        addmm = ops.addmm_wide if self._is_wide else ops.addmm
+        x = addmm(self._biases(), rows, self._kernel[: self._features])  # [T * B, ...]
         recurrent = self._kernel[self._features :]
         if not is_sequence:
             return self._step(states, x, resets, recurrent)

@@ -23,6 +23,8 @@ Size: TypeAlias = Any
 Axis: TypeAlias = int | tuple[int, ...] | None
 # The minimum of no priorities: finite, so that it saves and compares as any number.
 EMPTY = sys.float_info.max
+# Numbers of a kernel from which on a layer asks for `addmm_wide`.
+WIDE = 1 << 14
 
 
 class Ops(Protocol):
@@ -137,6 +139,9 @@ class Ops(Protocol):
     def matmul(self, x: Tensor, y: Tensor) -> Tensor: ...
     def addmm(self, bias: Tensor, x: Tensor, kernel: Tensor) -> Tensor:
         """bias + x @ kernel in one operation, for matrices x [N, I] and kernel [I, O]."""
+
+    def addmm_wide(self, bias: Tensor, x: Tensor, kernel: Tensor) -> Tensor:
+        """The same for kernels of `WIDE` numbers and more: a backend may know a faster way."""
 
     def conv2d(
         self,
