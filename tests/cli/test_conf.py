@@ -153,6 +153,10 @@ def test_games_of_a_family_share_their_values_and_ids_have_those_of_their_short_
         assert found["network"]["convolutions"] == [[16, 3, 1]]
         assert found["optimizer"]["learning_rate"]["initial"] == 1e-3
         assert composed("agent=dqn", f"env={name}")["total_timesteps"] == 5_000_000
+        assert not found["network"]["layer_norm"]
+        found = composed("agent=pqn", f"env={name}")
+        assert (found["env"]["num_envs"], found["network"]["layer_norm"]) == (128, True)
+        assert found["optimizer"]["learning_rate"]["initial"] == 5e-4
     for name in ("doom_basic", "doom_health_gathering", "doom_health_gathering_supreme"):
         found = composed("agent=impala", f"env={name}")
         assert (found["agent"]["reward_clip"], found["network"]["features_dim"]) == (None, 256)
