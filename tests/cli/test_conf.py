@@ -118,6 +118,15 @@ def test_values_for_one_game_come_before_those_for_all_of_them():
     assert (pong["optimizer"]["max_grad_norm"], other["optimizer"]["max_grad_norm"]) == (5.0, 1.25)
 
 
+def test_pqn_brings_a_network_with_normalised_layers_and_bounds_its_gradients():
+    found = composed("agent=pqn", "tuned=null")
+    assert (found["network"]["type"], found["network"]["layer_norm"]) == ("mlp", True)
+    assert (found["optimizer"]["type"], found["optimizer"]["max_grad_norm"]) == ("radam", 10.0)
+    tuned = composed("agent=pqn", "env=cartpole")
+    assert (tuned["env"]["num_envs"], tuned["total_timesteps"]) == (32, 500_000)
+    assert tuned["optimizer"]["learning_rate"]["initial"] == 5e-4
+
+
 def test_an_engine_brings_its_backend_unless_the_command_line_has_another():
     words = ("agent=impala", "executor=tf_cluster")
     assert composed(*words)["backend"]["type"] == "tf-graph"
