@@ -56,6 +56,8 @@ def test_every_option_composes_and_is_accepted(choice):
         "tuned=apex_atari": "env=pong",
         "tuned=network/apex_atari_nature_cnn_frame_replay": "env=pong",
         "tuned=impala_atari": "env=pong",
+        "tuned=pqn_atari": "env=pong",
+        "tuned=network/pqn_atari_nature_cnn_frame_replay": "env=pong",
         "tuned=network/impala_doom_nature_cnn_frame_replay": "env=doom_basic",
         "tuned=network/impala_atari_nature_cnn_frame_replay": "env=pong",
         "tuned=impala_pong": "env=pong",
@@ -125,6 +127,8 @@ def test_pqn_brings_a_network_with_normalised_layers_and_bounds_its_gradients():
     tuned = composed("agent=pqn", "env=cartpole")
     assert (tuned["env"]["num_envs"], tuned["total_timesteps"]) == (32, 500_000)
     assert tuned["optimizer"]["learning_rate"]["initial"] == 5e-4
+    for env in ("pong", "minatar_asterix"):
+        assert composed("agent=pqn", f"env={env}")["network"]["layer_norm"]
 
 
 def test_an_engine_brings_its_backend_unless_the_command_line_has_another():
