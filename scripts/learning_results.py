@@ -82,6 +82,7 @@ TASKS = {
         demonstrator="agent=dqn env=cartpole",
     ),
     "dqn_cartpole_short": Task("agent=dqn env=cartpole total_timesteps=5_000", None, ""),
+    "pqn_cartpole": Task("agent=pqn env=cartpole", 475, ""),
     "impala_cartpole": Task("agent=impala env=cartpole", 475, ""),
     "r2d2_recall": Task("agent=r2d2 env=recall", 0.9, ""),
     "recurrent_ppo_recall": Task("agent=ppo env=recall network=lstm", 0.9, ""),
@@ -96,6 +97,9 @@ TASKS = {
     ),
     "ppo_minatar_asterix": Task(
         "agent=ppo env=minatar_asterix total_timesteps=1_000_000", 3, "", seeds=(0, 1)
+    ),
+    "pqn_minatar_breakout": Task(
+        "agent=pqn env=minatar_breakout total_timesteps=1_000_000", 8, "", seeds=(0, 1)
     ),
     "dqn_minatar_breakout": Task(
         "agent=dqn env=minatar_breakout total_timesteps=500_000 agent.exploration_fraction=0.2",

@@ -154,6 +154,7 @@ COMPONENTS: dict[str, str] = {
     "adagrad": "optimizers.adagrad:Adagrad",
     "adadelta": "optimizers.adadelta:Adadelta",
     "nadam": "optimizers.nadam:Nadam",
+    "radam": "optimizers.radam:RAdam",
     # connections
     "container_splitter": "common.splitter:ContainerSplitter",
     "container_merger": "common.merger:ContainerMerger",
@@ -178,6 +179,7 @@ COMPONENTS: dict[str, str] = {
     "recurrent_a3c": "algorithms.a3c:RecurrentA3C",
     "impala": "algorithms.impala:IMPALA",
     "recurrent_impala": "algorithms.impala:RecurrentIMPALA",
+    "pqn": "algorithms.pqn:PQN",
     "sac": "algorithms.sac:SAC",
     "discrete_sac": "algorithms.sac:DiscreteSAC",
     "td3": "algorithms.td3:TD3",

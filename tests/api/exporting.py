@@ -83,6 +83,7 @@ CASES = {
     "ppo_lstm": ["agent=ppo", *LSTM],
     "ppo_masks": ["agent=ppo", "env=masked_choices", *SMALL],
     "ppo_nested": ["agent=ppo", "env=nested", "network=auto", "network.features_dim=16"],
+    "pqn": ["agent=pqn", *SMALL],
     "a2c": ["agent=a2c", *SMALL],
     "a3c": ["agent=a3c", *PENDULUM],
     "impala_lstm": ["agent=impala", *LSTM],

@@ -74,6 +74,7 @@ WITHOUT_MEMORY = {
     "apex": "windows of steps and no sequences, so it has no recurrent networks. Use agent=r2d2",
     "ddpg": "it replays single steps, so it has no recurrent networks. Use another network",
     "dqfd": "it learns plain Q-values from single steps. Use a network that is not recurrent",
+    "pqn": "it learns from shuffled single steps, so it has no recurrent networks. Use agent=ppo",
     "qr_dqn": "recurrent networks learn plain Q-values. Set distributional to null",
     "rainbow": "recurrent networks learn plain Q-values. Set distributional to null",
     "random": "agent random has no network. It has no parts: leave it out",
@@ -84,7 +85,7 @@ WITHOUT_MEMORY = {
 
 @pytest.mark.parametrize("agent", WITHOUT_MEMORY)
 def test_recurrent_networks_are_refused_with_the_reason(agent):
-    words = [] if agent in ("apex", "random") else ["agent.n_step=1"]
+    words = [] if agent in ("apex", "pqn", "random") else ["agent.n_step=1"]
     assert WITHOUT_MEMORY[agent] in refusal(agent, "network=lstm", *words)
 
 

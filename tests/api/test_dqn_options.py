@@ -104,4 +104,4 @@ def test_there_are_options_of_every_family():
         groups()["network"]
     )
     assert {"prioritized", "frame_replay", "prioritized_frames"} <= set(groups()["memory"])
-    assert {"adamw", "adagrad", "adadelta", "nadam"} <= set(groups()["optimizer"])
+    assert {"adamw", "adagrad", "adadelta", "nadam", "radam"} <= set(groups()["optimizer"])

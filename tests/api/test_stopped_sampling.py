@@ -11,9 +11,11 @@ import pytest
 
 from rlg.api.agents.actor_critic import ActorCriticAgent
 from rlg.api.agents.dqn import DQNAgent
+from rlg.api.agents.pqn import PQNAgent
 from rlg.api.run import resume, train
 from tests.api.runs import config, course
 from tests.api.test_actor_critic import LSTM, settings
+from tests.api.test_pqn import settings as pqn_settings
 
 
 def interrupt(monkeypatch: Any, kind: Any, at: list[int]) -> list[int]:
@@ -48,6 +50,20 @@ def test_a_run_that_was_stopped_while_it_sampled_goes_on_exactly(
     assert (stopped.exit_code, stopped.steps) == (130, 0)
     again = resume(tmp_path / "stopped")
     assert (again.exit_code, again.steps) == (130, 128)
+    monkeypatch.undo()
+    assert resume(tmp_path / "stopped").exit_code == 0
+    assert course(tmp_path / "stopped") == course(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("executor", ["local", "threads"])
+def test_a_run_of_pqn_that_was_stopped_while_it_sampled_goes_on_exactly(
+    executor, tmp_path, monkeypatch
+):
+    changed = pqn_settings(executor={"type": executor})
+    train(changed, tmp_path / "whole")
+    interrupt(monkeypatch, PQNAgent, at=[5, 40])
+    assert train(changed, tmp_path / "stopped").exit_code == 130
+    assert resume(tmp_path / "stopped").exit_code == 130
     monkeypatch.undo()
     assert resume(tmp_path / "stopped").exit_code == 0
     assert course(tmp_path / "stopped") == course(tmp_path / "whole")

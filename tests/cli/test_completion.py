@@ -38,7 +38,7 @@ def asked(rlg, line: str) -> list[str]:
                 f"network.{key}="
                 for key in (
                     *("type", "features_dim", "convolutions", "offset", "divisor"),
-                    *("kernel_init", "bias_init"),
+                    *("kernel_init", "bias_init", "layer_norm"),
                 )
             ],
         ),

@@ -56,6 +56,8 @@ def test_every_option_composes_and_is_accepted(choice):
         "tuned=apex_atari": "env=pong",
         "tuned=network/apex_atari_nature_cnn_frame_replay": "env=pong",
         "tuned=impala_atari": "env=pong",
+        "tuned=pqn_atari": "env=pong",
+        "tuned=network/pqn_atari_nature_cnn_frame_replay": "env=pong",
         "tuned=network/impala_doom_nature_cnn_frame_replay": "env=doom_basic",
         "tuned=network/impala_atari_nature_cnn_frame_replay": "env=pong",
         "tuned=impala_pong": "env=pong",
@@ -118,6 +120,17 @@ def test_values_for_one_game_come_before_those_for_all_of_them():
     assert (pong["optimizer"]["max_grad_norm"], other["optimizer"]["max_grad_norm"]) == (5.0, 1.25)
 
 
+def test_pqn_brings_a_network_with_normalised_layers_and_bounds_its_gradients():
+    found = composed("agent=pqn", "tuned=null")
+    assert (found["network"]["type"], found["network"]["layer_norm"]) == ("mlp", True)
+    assert (found["optimizer"]["type"], found["optimizer"]["max_grad_norm"]) == ("radam", 10.0)
+    tuned = composed("agent=pqn", "env=cartpole")
+    assert (tuned["env"]["num_envs"], tuned["total_timesteps"]) == (32, 500_000)
+    assert tuned["optimizer"]["learning_rate"]["initial"] == 5e-4
+    for env in ("pong", "minatar_asterix"):
+        assert composed("agent=pqn", f"env={env}")["network"]["layer_norm"]
+
+
 def test_an_engine_brings_its_backend_unless_the_command_line_has_another():
     words = ("agent=impala", "executor=tf_cluster")
     assert composed(*words)["backend"]["type"] == "tf-graph"
@@ -153,6 +166,10 @@ def test_games_of_a_family_share_their_values_and_ids_have_those_of_their_short_
         assert found["network"]["convolutions"] == [[16, 3, 1]]
         assert found["optimizer"]["learning_rate"]["initial"] == 1e-3
         assert composed("agent=dqn", f"env={name}")["total_timesteps"] == 5_000_000
+        assert not found["network"]["layer_norm"]
+        found = composed("agent=pqn", f"env={name}")
+        assert (found["env"]["num_envs"], found["network"]["layer_norm"]) == (128, True)
+        assert found["optimizer"]["learning_rate"]["initial"] == 5e-4
     for name in ("doom_basic", "doom_health_gathering", "doom_health_gathering_supreme"):
         found = composed("agent=impala", f"env={name}")
         assert (found["agent"]["reward_clip"], found["network"]["features_dim"]) == (None, 256)

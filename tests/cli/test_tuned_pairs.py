@@ -18,6 +18,7 @@ PAIRS = {
     "agent=sac env=ant": "total_timesteps=150 agent.learning_starts=100",
     "agent=dqn env=minatar_asterix": "total_timesteps=600 agent.learning_starts=500",
     "agent=ppo env=minatar_breakout": "total_timesteps=2048 agent.n_steps=16",
+    "agent=pqn env=minatar_breakout": "total_timesteps=2048 agent.n_steps=16",
     "agent=impala env=doom_basic": "total_timesteps=1280",
     "agent=dqn env=doom_basic": "total_timesteps=600 agent.learning_starts=500",
 }

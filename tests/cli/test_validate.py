@@ -266,7 +266,7 @@ def test_devices_of_replicas_count_as_replicas():
         validate(config(**changes, backend={"type": "torch", "replica_devices": ["cpu", "cpu"]}))
 
 
-@pytest.mark.parametrize("kind", ["ppo", "a2c", "a3c", "impala", "dqn"])
+@pytest.mark.parametrize("kind", ["ppo", "a2c", "a3c", "impala", "dqn", "pqn"])
 def test_replicas_of_other_agents_are_accepted(kind):
     engine = {"a3c": "ray"}.get(kind, "local")
     changes = {"agent": {"type": kind}, "executor": {"type": engine}}

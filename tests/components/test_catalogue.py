@@ -42,6 +42,7 @@ leaves them to the algorithm: published results need the initial values they wer
 | DQN | `fan_in_uniform` | `fan_in_uniform` |
 | PPO, A2C | `orthogonal`, gain sqrt(2); policy head 0.01, value head 1 | `zeros` |
 | PPO, A2C: recurrent layers | `fan_in_uniform` | `fan_in_uniform` |
+| PQN | `fan_in_truncated_normal` | `zeros` |
 | none: `nature_cnn` | `fan_in_uniform` | `fan_in_uniform` |
 | none: `impala_small`, `impala_large` | `fan_in_truncated_normal` | `zeros` |
 | none: others | `glorot_uniform` | `zeros` |

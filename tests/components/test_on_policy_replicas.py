@@ -20,6 +20,7 @@ NAMES = [name for name in GOLDENS if name not in ("minibatches", "return_scaling
 SIZES = {"batch": 7, "time": 3}
 # What the goldens leave out: masked actions, and minibatches that parts of do not divide.
 ODD = {"ppo": {"batch_size": 5}, "ppo-within": {"batch_size": 5, "target_kl": 0.001}}
+ODD["pqn"] = {"batch_size": 5}
 
 
 def learner(
@@ -36,7 +37,7 @@ def inputs(name: str, seed: int) -> tuple[list[Any], dict[str, Any]]:
     spaces = GOLDENS[name].spaces
     values = [spaces[key].sample(seed, **SIZES) for key in ARGUMENTS if key in spaces]
     words: dict[str, Any] = {}
-    if seed == 1:
+    if seed == 1 and "update.masks" in spaces:
         # At least one action is allowed.
         words["masks"] = _allowed(spaces["update.masks"].sample(0, **SIZES))
     return values, words
@@ -70,7 +71,10 @@ def alone(name: str, backend: str) -> list[Any]:
     ("name", "backend", "replicas"),
     [
         *((name, "torch", 2) for name in NAMES),
-        *((name, "tf", 2) for name in ("ppo", "ppo-within", "recurrent_ppo", "a2c", "impala")),
+        *(
+            (name, "tf", 2)
+            for name in ("ppo", "ppo-within", "recurrent_ppo", "a2c", "pqn", "impala")
+        ),
         ("ppo", "torch", 3),
         ("ppo", "tf", 3),
         ("ppo", "tf-graph", 2),
@@ -96,7 +100,7 @@ def test_a_target_for_the_divergence_ends_learning_at_the_same_minibatch():
 
 
 @pytest.mark.parametrize("backend", ["torch", "tf"])
-@pytest.mark.parametrize("name", ["ppo", "a2c", "recurrent_ppo", "impala"])
+@pytest.mark.parametrize("name", ["ppo", "a2c", "recurrent_ppo", "pqn", "impala"])
 def test_advantages_and_steps_stay_outside_of_the_replicas(name, backend):
     plan = learner(name, backend, 2).plan("update").source
     before, inside = plan.split("def replica_")
@@ -109,7 +113,7 @@ def test_advantages_and_steps_stay_outside_of_the_replicas(name, backend):
         "optimizer.descend": [True, False],
         ".gradients": [False, True],
         "policy/network": [False, True],
-        "learner.normalize": [name != "impala", False],
+        "learner.normalize": [name not in ("pqn", "impala"), False],
     }
     assert "replica" not in learner(name, backend, 1).plan("update").source
 

@@ -15,6 +15,7 @@ from rlg.graph.components.optimizers.adagrad import Adagrad
 from rlg.graph.components.optimizers.adam import Adam
 from rlg.graph.components.optimizers.adamw import AdamW
 from rlg.graph.components.optimizers.nadam import Nadam
+from rlg.graph.components.optimizers.radam import RAdam
 from rlg.graph.components.optimizers.rmsprop import RMSProp
 from rlg.graph.components.optimizers.sgd import SGD
 from rlg.graph.components.schedules.ramps import LinearSchedule
@@ -108,6 +109,12 @@ MORE = {
         "NAdam",
         {"lr": 0.05, "betas": (0.8, 0.95), "eps": 1e-3, "momentum_decay": 0.1},
     ),
+    "radam": (RAdam, "RAdam", {}),
+    "radam-fast": (
+        lambda: RAdam(0.05, 0.8, 0.95, 1e-3),
+        "RAdam",
+        {"lr": 0.05, "betas": (0.8, 0.95), "eps": 1e-3},
+    ),
     "nesterov": (
         lambda: SGD(0.02, 0.7, nesterov=True),
         "SGD",
@@ -129,7 +136,7 @@ ALL = {
     "adam": (Adam, "Adam", {}),
     "rmsprop": (RMSProp, "RMSprop", {}),
     "sgd": (lambda: SGD(momentum=0.9), "SGD", {"momentum": 0.9}),
-    **{name: MORE[name] for name in ("adamw", "adagrad", "adadelta", "nadam")},
+    **{name: MORE[name] for name in ("adamw", "adagrad", "adadelta", "nadam", "radam")},
 }
 
 
@@ -155,7 +162,7 @@ def test_another_learning_rate_traces_nothing_anew(backend):
     assert test.executor.plan("apply", learning_rate=True) is plan
 
 
-@pytest.mark.parametrize("make", [Adam, SGD, RMSProp, Adagrad, Adadelta, Nadam])
+@pytest.mark.parametrize("make", [Adam, SGD, RMSProp, Adagrad, Adadelta, Nadam, RAdam])
 def test_variables_may_be_float64(make, backend):
     gradients = random_gradients(3, "float64")
     test = applied(make(0.1), backend, "float64")
@@ -191,7 +198,7 @@ def test_zero_gradients_are_not_divided_by_their_norm(backend):
     np.testing.assert_array_equal(read(test), [1.0, -1.0, 0.5])
 
 
-@pytest.mark.parametrize("make", [Adam, AdamW, SGD, RMSProp, Adagrad, Adadelta, Nadam])
+@pytest.mark.parametrize("make", [Adam, AdamW, SGD, RMSProp, Adagrad, Adadelta, Nadam, RAdam])
 @pytest.mark.parametrize("options", [{"clip_norm": 1.0}, {"max_grad_norm": 1.0, "average": None}])
 def test_every_optimizer_takes_the_common_settings(make, options):
     optimizer = make(**options)

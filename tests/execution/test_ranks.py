@@ -43,6 +43,7 @@ PPO: dict[str, Any] = {
     "n_epochs": 3,
     "normalize_advantage": False,
 }
+PQN: dict[str, Any] = {"type": "pqn", "n_steps": 8, "batch_size": 32, "n_epochs": 3}
 
 
 def settings(agent: Any = None, backend: str = "torch", **changes: Any) -> dict[str, Any]:
@@ -50,7 +51,7 @@ def settings(agent: Any = None, backend: str = "torch", **changes: Any) -> dict[
     found["env"] = {"name": "cartpole", "num_envs": 4, "max_episode_steps": 6}
     if agent is not None:
         found["agent"] = agent
-        if agent["type"] in ("ppo", "a2c"):
+        if agent["type"] in ("ppo", "a2c", "pqn"):
             del found["memory"]
     return found | changes
 
@@ -163,7 +164,7 @@ def same_as_one(found: Any, expected: Any) -> None:
         np.testing.assert_allclose(first[path], value, rtol=1e-5, atol=1e-5, err_msg=path)
 
 
-@pytest.mark.parametrize("agent", [PPO, A2C], ids=["ppo", "a2c"])
+@pytest.mark.parametrize("agent", [PPO, A2C, PQN], ids=["ppo", "a2c", "pqn"])
 def test_two_ranks_learn_what_one_learns_from_both_batches(agent):
     check_segments(agent, "torch")
 
@@ -181,7 +182,7 @@ def check_segments(agent: dict[str, Any], backend: str) -> None:
     assert any(segment.truncations.any() for segment in segments[0])
     parts = [[Batch({"segment": s}, s.steps) for s in of_rank] for of_rank in segments]
     pairs = [side_by_side(pair) for pair in zip(*segments, strict=True)]
-    whole = {**agent, "batch_size": 64} if agent["type"] == "ppo" else agent
+    whole = {**agent, "batch_size": 64} if "batch_size" in agent else agent
     found, _ = learnt(given, parts, [])
     alone = factory(agent=whole, backend=backend).make("actor", "learner", num_envs=8)
     before = alone.get_weights()

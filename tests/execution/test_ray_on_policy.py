@@ -1,4 +1,4 @@
-"""PPO, A2C and A3C on a real Ray cluster: what is joined, what dies on the way, what moves."""
+"""PPO, A2C, A3C and PQN on a real Ray cluster: what is joined, what dies on the way, what moves."""
 
 from __future__ import annotations
 
@@ -38,14 +38,17 @@ PPO = {
     "normalize_rewards": True,
 }
 A3C = {"type": "a3c", "n_steps": 5}
+PQN = {"type": "pqn", "n_steps": 16, "batch_size": 32}
 NETWORKS: dict[str, Any] = {
     "mlp": {"type": "mlp", "units": [16]},
     "lstm": {"type": "lstm", "units": 8},
 }
+NORMALISED = {"type": "mlp", "units": [16], "layer_norm": True}
 
 
-def settings(agent: Any = PPO, network: str = "mlp", executor: Any = RAY, **changes: Any) -> Any:
-    found = config() | {"agent": agent, "network": NETWORKS[network], "executor": executor}
+def settings(agent: Any = PPO, network: Any = "mlp", executor: Any = RAY, **changes: Any) -> Any:
+    found = config() | {"agent": agent, "executor": executor}
+    found["network"] = NETWORKS[network] if isinstance(network, str) else network
     found["env"] = {"name": "cartpole", "num_envs": 3, "max_episode_steps": 12}
     found["backend"] = {"type": "torch", "threads": 1}
     del found["memory"]
@@ -123,6 +126,30 @@ def test_the_first_update_is_that_of_one_process_from_the_same_segment(cluster, 
     for path, value in alone.get_model().items():
         np.testing.assert_array_equal(model[path], value, err_msg=path)
     assert any((before[path] != model[path]).any() for path in before)
+
+
+def test_pqn_learns_from_the_segments_of_all_workers_as_one_process_does(cluster):
+    given = settings(PQN, network=NORMALISED)
+    loop = opened(given)
+    try:
+        seen = noted(loop)
+        figures = [loop.iterate(never).train for _ in range(2)]
+    finally:
+        loop.close()
+    segments = [batch.records["segment"] for batch, _ in seen]
+    assert [segment.version for segment in segments] == [0, 1]
+    assert segments[0].rewards.shape == (16, 6)
+    assert segments[0].truncations.any()
+    alone = ConfiguredAgents(validate(given)).make("actor", "learner", num_envs=6)
+    for (batch, clock), expected in zip(seen, figures, strict=True):
+        # Workers act on NumPy by the learner's weights: values are those of the states.
+        found = batch.records["segment"]
+        acted = alone.act(found.states[3], None, None, clock, explore=False)
+        np.testing.assert_allclose(acted.columns["values"], found.columns["values"][3], atol=1e-5)
+        result = alone.learn(batch, clock)
+        assert {f"train/{name}": float(value) for name, value in result.metrics.items()} == expected
+    for path, value in alone.get_model().items():
+        np.testing.assert_array_equal(loop.learner.get_model()[path], value, err_msg=path)
 
 
 def test_rounds_are_synchronous_and_each_is_acted_by_the_newest_weights(loop):

@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
+from rlg.api.agents.epsilon_greedy import EpsilonGreedyAgent
 from rlg.api.agents.observing import Observing
 from rlg.execution.adders import Frames, Sequences, Steps, Windows
 from rlg.execution.cadence import Cadence
@@ -21,7 +22,6 @@ from rlg.graph.components.layers.noisy import NoisyDense
 from rlg.graph.components.memories.frames import FrameReplay
 from rlg.graph.components.memories.prioritized import Prioritized
 from rlg.graph.components.networks.auto import for_observations
-from rlg.graph.components.schedules import make_schedule
 from rlg.graph.core.component.component import walk
 from rlg.graph.limits import (
     FiniteFloat,
@@ -31,13 +31,12 @@ from rlg.graph.limits import (
     PositiveFraction,
     PositiveInt,
     Scheduled,
-    first_violation,
 )
-from rlg.graph.registry import make, parameters_of
+from rlg.graph.registry import make
 from rlg.graph.spaces import BoolBox, Box, FloatBox, Space
 
 
-class DQNAgent(Observing):
+class DQNAgent(EpsilonGreedyAgent, Observing):
     """Deep Q-learning (Mnih et al., 2015) with double targets and a dueling head.
 
     Keys have Stable-Baselines3's names and meanings: `train_freq`, `learning_starts`,
@@ -108,10 +107,8 @@ class DQNAgent(Observing):
         self.double = double
         self.dueling = dueling
         self.huber_delta = huber_delta
-        self.exploration_initial_eps = exploration_initial_eps
-        self.exploration_final_eps = exploration_final_eps
-        self.exploration_fraction = exploration_fraction
-        self.exploration = exploration
+        epsilons = exploration_initial_eps, exploration_final_eps, exploration_fraction
+        self._explore_by(*epsilons, exploration)
         self.n_step = n_step
         self.final_beta = final_beta
         self.sequence_length = sequence_length
@@ -130,22 +127,12 @@ class DQNAgent(Observing):
         self.is_recurrent = hasattr(self._network, "unroll")
         self._is_noisy = noisy or any(isinstance(x, NoisyDense) for x in walk(self._network))
         self.restart_adders()
-        self._epsilons = None if exploration is None else make_schedule(exploration)
         self._learning_rates = getattr(make(optimizer), "schedule", None)
         self._check()
         self._synced_at = 0
 
     def _check(self) -> None:
-        box = self.action_space
-        if not isinstance(box, Box) or box.kind != "int" or box.num_categories is None:
-            raise self._refusal(
-                f"it takes discrete actions, but the environment's are {box}. Use an "
-                "agent for continuous actions, or another environment."
-            )
-        limits = {name: p.annotation for name, p in parameters_of(type(self)).items()}
-        wrong = first_violation(vars(self), limits)
-        if wrong is not None:
-            raise self._refusal(f"{wrong}.")
+        self._check_choices()
         if self._keeps_frames and self.is_recurrent:
             raise self._refusal(
                 "the network is recurrent, but frame_replay keeps single steps. Use "
@@ -276,24 +263,6 @@ class DQNAgent(Observing):
     @property
     def _steps_per_record(self) -> int:
         return self.sequence_length - self.burn_in if self.is_recurrent else 1
-
-    # -- schedules: functions of the clock --------------------------------------------------------
-    def epsilon_at(self, clock: Clock) -> float:
-        """The share of random actions: linear over the first part of the run, then constant."""
-        if self._epsilons is not None:
-            return self._epsilons.at(clock.progress)
-        span = self.exploration_fraction * clock.horizon
-        progress = min(1.0, clock.steps / span) if span else 1.0
-        start, end = self.exploration_initial_eps, self.exploration_final_eps
-        return start + progress * (end - start)
-
-    @property
-    def epsilon(self) -> float:
-        """The share of random actions now, by the clock of the paper's API."""
-        return self.epsilon_at(self.clock)
-
-    def rollout_metrics(self, clock: Clock) -> dict[str, float]:
-        return {"exploration_rate": self.epsilon_at(clock)}
 
     # -- actor ------------------------------------------------------------------------------------
     @property

@@ -34,6 +34,7 @@ AGENTS: dict[str, str | type[Agent]] = {
     "dqn": "rlg.api.agents.dqn:DQNAgent",
     "impala": "rlg.api.agents.impala:IMPALAAgent",
     "ppo": "rlg.api.agents.actor_critic:PPOAgent",
+    "pqn": "rlg.api.agents.pqn:PQNAgent",
     "random": "rlg.api.agents.random:RandomAgent",
     "sac": "rlg.api.agents.sac:SACAgent",
     "td3": "rlg.api.agents.td3:TD3Agent",

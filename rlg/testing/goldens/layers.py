@@ -59,6 +59,7 @@ LAYERS: list[Golden] = [
         {"inputs": Box((2, 3, 1), ranks="BT")},
     ),
     Golden("layer_norm", {"type": "layer_norm"}, {"inputs": SEQUENCE}),
+    Golden("mlp-norm", {"type": "mlp", "units": [4, 2], "layer_norm": True}, {"inputs": SEQUENCE}),
     Golden(
         "local_response_norm",
         {"type": "local_response_norm", "depth_radius": 1, "beta": 0.75},

@@ -66,6 +66,7 @@ CHOICE = IntBox(3)
 TORQUE = FloatBox(-2.0, 2.0, (2,))
 MIXED = Dict(choice=IntBox([2, 3], shape=(2,)), torque=TORQUE)
 MASKS, SOME_MASKS = BoolBox((3,)), Dict(choice=BoolBox((2, 3)))
+SEVERAL = IntBox(3, shape=(2,))
 DRAWS = Dict(choice=IntBox([2, 3], shape=(2,)), torque=Box((2,)))
 CALLS: list[tuple[str, dict[str, Any]]] = [
     ("act", {}),
@@ -191,6 +192,24 @@ ON_POLICY: list[Golden] = [
         {"type": "recurrent_a3c", "policy": RECURRENT, "action_space": CHOICE.to_spec()},
         _recurrent(CHOICE, MASKS, **_gradients(MASKS, RECURRENT_WEIGHTS)),
         HALVES,
+    ),
+    Golden(
+        "pqn",
+        {
+            "type": "pqn",
+            "policy": {"type": "q_policy", "network": {**MLP, "layer_norm": True}},
+            "action_space": SEVERAL.to_spec(),
+            "n_epochs": 2,
+            "batch_size": 2,
+        },
+        {
+            "states": STATES,
+            "epsilon": FloatBox(0.0, 1.0, ranks=""),
+            "batch": Dict({k: v for k, v in batch_of(STATES, SEVERAL).items() if k != "log_probs"}),
+            "last_values": FloatBox(),
+            **RATE,
+        },
+        CALLS,
     ),
     Golden(
         "impala",

@@ -79,6 +79,7 @@ OPTIMIZERS: list[Golden] = [
     ),
     Golden("adadelta", {"type": "adadelta", "rho": 0.8}, RATED, FIT_CALLS, Scheduled),
     Golden("nadam", {"type": "nadam", "learning_rate": 0.01}, RATED, FIT_CALLS, Scheduled),
+    Golden("radam", {"type": "radam", "beta2": 0.8}, RATED, FIT_CALLS, Scheduled),
     # batches
     # One part: goldens run on batches that can't be divided.
     Golden("batch_splitter", {"type": "batch_splitter", "num_parts": 1}, {"inputs": NESTED}),

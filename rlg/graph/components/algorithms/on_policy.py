@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from rlg.graph import Component, Static, Tensor, api, graph_fn
+from rlg.graph import Static, Tensor, api, graph_fn
 from rlg.graph.components.algorithms.actor_critic import ActorCriticRoot, RecurrentRoot
+from rlg.graph.components.algorithms.descent import Descent
 from rlg.graph.components.initializers import TORCH, orthogonal_recipe, recommend
 from rlg.graph.components.losses.items import standardized
 from rlg.graph.components.preprocessing.standardize import MovingStandardize
@@ -15,10 +16,9 @@ from rlg.graph.components.returns.scaling import ReturnScaling
 from rlg.graph.spaces import map_leaves
 
 
-class Learner(Component):
+class Learner(Descent):
     """Descends the loss of an actor-critic on records, as OnPolicy prepares them.
 
-    It shares policy and optimizer with the root, whose names they keep. Figures are single numbers.
     Replicas share the records. `normalize_advantage` gives advantages mean 0 and standard deviation
     1 before they are shared out: the loss is then a mean over items, of parts as of the whole.
     """
@@ -26,9 +26,7 @@ class Learner(Component):
     def __init__(
         self, policy: Any, loss: Any, optimizer: Any, normalize_advantage: bool = False
     ) -> None:
-        self.policy = policy
-        self.loss = loss
-        self.optimizer = optimizer
+        super().__init__(policy, loss, optimizer)
         self.normalize_advantage = normalize_advantage
         self.is_recurrent = hasattr(policy, "hidden_space")
 
@@ -38,10 +36,7 @@ class Learner(Component):
     ) -> Any:
         """One step on these records; its figures."""
         gradients, loss, diagnostics = self._shared(records, has_masks)
-        norm = self.optimizer.apply(
-            self.policy.variables(), self.optimizer.averaged(gradients), learning_rate
-        )
-        return self.report(loss, norm, diagnostics)
+        return self.report(loss, self._descend(gradients, learning_rate), diagnostics)
 
     @api
     def differentiate(self, records: Any, has_masks: Static[bool] = False) -> Any:
@@ -68,11 +63,6 @@ class Learner(Component):
         """Not by the loss, which is complete only when it knows what replicas hand it."""
         return standardized(self.ops, advantages)
 
-    @graph_fn
-    def gradients(self, loss: Tensor, variables: Tensor) -> Tensor:
-        """Not by the optimizer, which is complete only when it knows the rate's space."""
-        return self.ops.gradients(loss, variables)
-
     def _loss(
         self, records: Any, advantages: Any, has_masks: bool, clip_range: Any
     ) -> tuple[Any, Any]:
@@ -91,11 +81,6 @@ class Learner(Component):
         masks = records["masks"] if has_masks else None
         log_probs, *entropies, values = self.policy.evaluate(*inputs, masks, wanted)
         return log_probs, entropies[0] if wanted else None, values
-
-    @graph_fn
-    def report(self, loss: Tensor, gradient_norm: Tensor, diagnostics: Tensor) -> Tensor:
-        """Figures of one step."""
-        return {**diagnostics, "loss": loss, "gradient_norm": gradient_norm}
 
     @graph_fn
     def loss_report(self, loss: Tensor, diagnostics: Tensor) -> Tensor:

@@ -67,11 +67,7 @@ class Epochs(Learner):
         inputs[name] = self.minibatches.take(carry[name], rows, n)
         if self.target_kl is None:
             gradients, loss, diagnostics = self._shared_minibatch(inputs)
-            norm = self.optimizer.apply(
-                self.policy.variables(),
-                self.optimizer.averaged(gradients),
-                inputs.get("learning_rate"),
-            )
+            norm = self._descend(gradients, inputs.get("learning_rate"))
             return carry, self.report(loss, norm, diagnostics)
         stopped, figures = self.cond(carry["stopped"], self.skip, self.learn_within, inputs)
         return {**carry, "stopped": stopped}, figures
@@ -144,10 +140,6 @@ class Epochs(Learner):
         one = self.ops.ones_like(figures["loss"])
         taken = self.ops.where(stopped, 0.0 * one, one)
         return {**figures, "n_updates": taken, "evaluated": one}
-
-    @graph_fn(split=True)
-    def average(self, figures: Tensor) -> Tensor:
-        return self.ops.mean(figures, 0)
 
     @graph_fn
     def average_of(self, figures: Tensor) -> Tensor:

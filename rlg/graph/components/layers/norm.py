@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from rlg.errors import ComponentError, SpaceError
 from rlg.graph import Component, Tensor, api, graph_fn
+from rlg.graph.components.layers.activation import Activation
 from rlg.graph.limits import NonNegativeFloat, PositiveFloat
 from rlg.graph.spaces import Box, Space
 
@@ -72,6 +75,13 @@ class LocalResponseNorm(Component):
         if self.depth_radius:
             squares = ops.matmul(squares, ops.constant(self._near, "float32"))
         return inputs / ops.power(self.bias + self.alpha * squares, self.beta)
+
+
+def activated(make: Callable[..., Component], activation: str, layer_norm: bool) -> list[Component]:
+    """A layer and its activation; with `layer_norm` its outputs are normalised in between."""
+    if not layer_norm:
+        return [make(activation=activation)]
+    return [make(), LayerNorm(), Activation(activation)]
 
 
 def _floats(component: Component, inputs: Space) -> Box:

@@ -30,7 +30,8 @@ class AutoNetwork(Component):
     | Dicts and Tuples with images | one part for each leaf, a nature_cnn or a vector; an mlp |
 
     An agent gives `observation_space`. units, activation: of the mlp; features_dim: of a nature_cnn
-    alone, half of it beside other leaves. outputs: [B, F], also with time.
+    alone, half of it beside other leaves; layer_norm: of all of them. outputs: [B, F], also with
+    time.
     """
 
     def __init__(
@@ -41,6 +42,7 @@ class AutoNetwork(Component):
         features_dim: PositiveInt = 512,
         kernel_init: InitializerSpec | None = None,
         bias_init: InitializerSpec | None = None,
+        layer_norm: bool = False,
     ) -> None:
         known = observation_space is not None
         self.observation_space = space_from_spec(observation_space) if known else None
@@ -49,6 +51,7 @@ class AutoNetwork(Component):
         self.features_dim = features_dim
         self.kernel_init = kernel_init
         self.bias_init = bias_init
+        self.layer_norm = layer_norm
         boxes = {} if self.observation_space is None else self.observation_space.flatten()
         self.paths = list(boxes) if any(map(is_image, boxes.values())) else []
         self.parts = {name_of(path): self._part(boxes[path]) for path in self.paths}
@@ -56,13 +59,15 @@ class AutoNetwork(Component):
         self.trunk: Any = None
         if len(self.paths) != 1:
             seen = None if self.paths else self.observation_space
-            self.trunk = MLP(self.units, activation, kernel_init, bias_init, seen)
+            inits = kernel_init, bias_init
+            self.trunk = MLP(self.units, activation, *inits, seen, layer_norm=layer_norm)
 
     def _part(self, box: Box) -> Component:
         if not is_image(box):
             return Vectors()
         features = self.features_dim if len(self.paths) == 1 else self.features_dim // 2
-        return NatureCNN(features, self.kernel_init, self.bias_init)
+        inits = self.kernel_init, self.bias_init
+        return NatureCNN(features, *inits, layer_norm=self.layer_norm)
 
     def create_variables(self, *, inputs: Space) -> None:
         if self.observation_space is None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from rlg.graph import Static, api
 from rlg.graph.components.initializers import InitializerSpec
 from rlg.graph.components.layers.noisy import dense
+from rlg.graph.components.layers.norm import activated
 from rlg.graph.components.layers.vectors import Vectors, is_vector
 from rlg.graph.components.networks.stack import Stack
 from rlg.graph.limits import PositiveInt
@@ -20,6 +22,7 @@ class MLP(Stack):
     inputs: float [B, F], also with time; outputs: [B, units[-1]]. With an `observation_space` of
     anything else, which agents give, a `vectors` layer stands in front: categories become one-hot,
     the leaves of Dicts and Tuples stand side by side. `noisy`: layers explore, see NoisyDense.
+    `layer_norm`: outputs are normalised before each activation, see LayerNorm.
     """
 
     def __init__(
@@ -30,6 +33,7 @@ class MLP(Stack):
         bias_init: InitializerSpec | None = None,
         observation_space: Any = None,
         noisy: bool = False,
+        layer_norm: bool = False,
     ) -> None:
         space = None if observation_space is None else space_from_spec(observation_space)
         self.units = list(units)
@@ -38,9 +42,11 @@ class MLP(Stack):
         self.bias_init = bias_init
         self.observation_space = space
         self.noisy = noisy
+        self.layer_norm = layer_norm
         self.vectors = None if space is None or is_vector(space) else Vectors()
-        inits: dict[str, Any] = {"kernel_init": kernel_init, "bias_init": bias_init}
-        super().__init__([dense(n, activation, noisy, **inits) for n in self.units])
+        words: dict[str, Any] = {"kernel_init": kernel_init, "bias_init": bias_init, "noisy": noisy}
+        parts = (activated(partial(dense, n, **words), activation, layer_norm) for n in self.units)
+        super().__init__([layer for part in parts for layer in part])
 
     @api
     def call(self, inputs: Any, update: Static[bool] = False, noise: Static[bool] = False) -> Any:

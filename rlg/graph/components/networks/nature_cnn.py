@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from rlg.errors import ComponentError
@@ -10,6 +11,7 @@ from rlg.graph.components.initializers import TORCH, InitializerSpec, recommend
 from rlg.graph.components.layers.conv2d import Conv2D
 from rlg.graph.components.layers.dense import Dense
 from rlg.graph.components.layers.flatten import Flatten
+from rlg.graph.components.layers.norm import activated
 from rlg.graph.components.layers.scale import Scale
 from rlg.graph.components.networks.stack import Stack
 from rlg.graph.limits import PositiveInt
@@ -27,6 +29,9 @@ class NatureCNN(Stack):
     The convolutions see (frame - offset) / divisor. Where most of a frame is of one brightness,
     an offset of about that and a smaller divisor let them see what differs, and not mostly the
     background: features of what moves are learned in a fraction of the updates.
+
+    With `layer_norm` outputs are normalised before each activation, those of a convolution over the
+    filters at each place: see LayerNorm.
     """
 
     def __init__(
@@ -37,10 +42,12 @@ class NatureCNN(Stack):
         convolutions: Sequence[Sequence[int]] = ((32, 8, 4), (64, 4, 2), (64, 3, 1)),
         offset: float = 0.0,
         divisor: float = 255.0,
+        layer_norm: bool = False,
     ) -> None:
         self.features_dim = features_dim
         self.offset = offset
         self.divisor = divisor
+        self.layer_norm = layer_norm
         self.kernel_init = kernel_init
         self.bias_init = bias_init
         inits: dict[str, Any] = {"kernel_init": kernel_init, "bias_init": bias_init}
@@ -54,11 +61,14 @@ class NatureCNN(Stack):
             [
                 Scale(divisor, offset),
                 *(
-                    Conv2D(filters, size, stride, activation="relu", **inits)
-                    for filters, size, stride in self.convolutions
+                    layer
+                    for n, size, stride in self.convolutions
+                    for layer in activated(
+                        partial(Conv2D, n, size, stride, **inits), "relu", layer_norm
+                    )
                 ),
                 Flatten(),
-                Dense(features_dim, "relu", **inits),
+                *activated(partial(Dense, features_dim, **inits), "relu", layer_norm),
             ]
         )
         recommend(TORCH, self)
