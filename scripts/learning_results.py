@@ -91,6 +91,12 @@ TASKS = {
     "ddpg_pendulum": Task("agent=ddpg env=pendulum", -200, "-152 at 20k"),
     "dqn_lunar_lander": Task("agent=dqn env=lunar_lander", 150, "154 at 100k", seeds=(0, 1)),
     "ppo_lunar_lander": Task("agent=ppo env=lunar_lander", 200, "242 at 1M", seeds=(0, 1)),
+    "ppo_minatar_breakout_10m": Task(
+        "agent=ppo env=minatar_breakout", 20, "28 at 10M (gymnax)", seeds=(0, 1)
+    ),
+    "ppo_minatar_asterix_10m": Task(
+        "agent=ppo env=minatar_asterix", 10, "15 at 10M (gymnax)", seeds=(0, 1)
+    ),
     # A tenth of the published budgets, or less.
     "ppo_minatar_breakout": Task(
         "agent=ppo env=minatar_breakout total_timesteps=1_000_000", 8, "", seeds=(0, 1)
