@@ -76,6 +76,8 @@ def new_run(line: CommandLine) -> Iterator[NewRun]:
     with _as_current(config):
         with explained(line):
             path = Path(str(config.hydra.run.dir))
+            if not config.hydra.run.dir:
+                raise SpecError(f"{RUN_DIR}: expected the name of a folder, got ''.")
         with new_folder(path, is_named=is_named) as folder:
             with explained(line):
                 content = _begin(config, folder)
