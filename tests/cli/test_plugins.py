@@ -35,3 +35,9 @@ def test_a_folder_of_a_plugins_name_is_not_taken_for_the_plugin(rlg, folder):
     (folder / "plugin_of_this_name").mkdir()
     result = rlg("train", "plugins=[plugin_of_this_name]", "agent.type=of_the_plugin")
     assert (result.code, "is a folder without an __init__.py" in result.err) == (2, True)
+
+
+def test_a_list_is_shown_with_an_item(rlg):
+    result = rlg("train", "plugins=my_plugin")
+    assert "plugins: expected a list, each item text, got 'my_plugin'." in result.err
+    assert result.err.endswith("Write for example plugins=[name].\n")
