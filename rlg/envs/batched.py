@@ -161,6 +161,9 @@ class BatchedEnv(VectorEnv):
     def _call(self, method: str, *args: Any, **words: Any) -> Any:
         try:
             return getattr(self._native, method)(*args, **words)
+        except (EOFError, BrokenPipeError) as error:
+            ended = EOFError("one of its processes has ended")
+            raise self._failure_of_all(method, ended) from error
         except Exception as error:
             raise self._failure_of_all(method, error) from error
 
