@@ -29,8 +29,8 @@ DRAWS = 20
 # Engines whose updates take place in this process, without others.
 ENGINES = ("local", "threads")
 ADVICE = (
-    "Lower optimizer.learning_rate or set optimizer.max_grad_norm; if it goes on, look at what the "
-    "component computes."
+    "Lower optimizer.learning_rate or set optimizer.max_grad_norm; if it persists, look at what "
+    "the component computes."
 )
 
 
@@ -99,7 +99,7 @@ def _diverged(agent: Agent, since: str) -> str:
     if not bad:
         return "no variable is, and the same update is finite now: it depends on what is drawn."
     others = f" and {len(bad) - 1} other variables are" if len(bad) > 1 else " is"
-    return f"{bad[0]}{others} not finite, but every output is{since}: the weights grew too large."
+    return f"{bad[0]}{others} not finite, while every output{since} is: the weights grew too large."
 
 
 def _repaired(failed: Failed) -> tuple[str, dict[str, Any]]:
@@ -127,11 +127,11 @@ def _before(failed: Failed) -> tuple[str, Mapping[str, Any]]:
     if failed.store.latest() is not None:
         saved = failed.store.load(None, fallback=True, sections=["model"])
         if not not_finite(saved.tree["model"]):
-            return f" with those of step {saved.step}", saved.tree["model"]
+            return f" with the weights of step {saved.step}", saved.tree["model"]
     agent = failed.agent
     first = agent_of(failed.config, agent.observation_space, agent.action_space)
     first.build(BuildOptions("numpy", seed=int(failed.config["seed"])))
-    return " with the initial ones", first.get_model()
+    return " with the initial weights", first.get_model()
 
 
 @dataclass(eq=False, slots=True)

@@ -42,23 +42,18 @@ def new_folder(path: Path, *, is_named: bool, key: str = RUN_DIR) -> Iterator[Pa
         yield folder
     except BaseException as error:
         is_refused = exit_code_of(error) == BAD_CONFIGURATION
-        has_begun = not is_refused and RunFolder(folder).status_file.exists()
+        has_begun = not is_refused and RunFolder(folder).holds_run
         if not (is_named or has_begun or _has_results(folder)):
             _remove(folder)
         elif is_refused and key == RUN_DIR:
-            note_failure(folder, error)
+            RunFolder.mark_failed(folder, error_line(error), exit_code_of(error))
         raise
-
-
-def note_failure(folder: Path, error: BaseException) -> None:
-    """Writes the status of a run that ended before it could write one itself."""
-    RunFolder.mark_failed(folder, error_line(error), exit_code_of(error))
 
 
 def _named(folder: Path, key: str) -> Path:
     """The folder, unless a run is in it; one whose configuration was refused never began."""
     run = RunFolder(folder)
-    if key == RUN_DIR and run.status_file.exists():
+    if key == RUN_DIR and run.holds_run:
         status = run.status
         was_refused = status.state == "failed" and status.exit_code == BAD_CONFIGURATION
         if not was_refused or any(folder.glob("checkpoints/*")):

@@ -16,18 +16,20 @@ from rlg.api.agents.agent import Agent
 from rlg.api.composing.command_line import CommandLine, hydra_text
 from rlg.api.composing.compose import changes_of, composed, new_run
 from rlg.api.config.validate import validate
-from rlg.api.export.export import Exported
-from rlg.api.export.export import export as export_run
+from rlg.api.export.export import export
 from rlg.api.folders import RUN_DIR, new_folder
 from rlg.api.loading import Checkpoint, load_run, step_given
 from rlg.api.run import OnStart, Outcome
 from rlg.api.run import resume as resume_run
 from rlg.api.run import train as train_run
 from rlg.display.video import Video
+from rlg.errors import SpecError
 from rlg.execution.demonstrations import Recorder
 from rlg.execution.evaluation import Evaluation
 from rlg.execution.evaluation import evaluate as play
 from rlg.graph.core.component.randomness import key_of
+
+__all__ = ["compose", "evaluate", "export", "load", "resume", "train"]
 
 
 def compose(*overrides: str, config_dir: str | Path | None = None, **values: Any) -> dict[str, Any]:
@@ -110,6 +112,8 @@ def evaluate(
     `render` shows them in a window, `video` is the .mp4 or .gif file that they are written to,
     `record` the .npz file that their steps are written to, as demonstrations for `agent=dqfd`.
     """
+    if episodes < 1:
+        raise SpecError(f"--episodes: must be at least 1, got {episodes}.")
     film = None if video is None else Video(Path(video))  # refuses a name before anything is loaded
     notes = None if record is None else Recorder(Path(record))
     loaded = load_run(folder, checkpoint, trust_plugins)
@@ -129,30 +133,6 @@ def evaluate(
     if notes is not None:
         notes.save()
     return found
-
-
-def export(
-    folder: str | Path,
-    to: str,
-    output: str | Path | None = None,
-    *,
-    checkpoint: Checkpoint = None,
-    observations: int = 256,
-    trust_plugins: bool = False,
-) -> Exported:
-    """Writes the greedy policy of a run as a file that needs no rlg, as `rlg export` does.
-
-    `to` is onnx, torch, savedmodel or numpy. The file and the run then act on the same
-    `observations`; a `ParityError` says that they disagree.
-    """
-    return export_run(
-        folder,
-        to,
-        output,
-        checkpoint=checkpoint,
-        observations=observations,
-        trust_plugins=trust_plugins,
-    )
 
 
 def _default_folder(config: Mapping[str, Any]) -> Path:

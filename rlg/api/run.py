@@ -248,8 +248,8 @@ def _naming(changed: list[str]) -> Iterator[None]:
         if not changed or isinstance(error, BrokenCheckpointError):
             raise
         raise SpecError(
-            f"{', '.join(changed)}: a resumed run can't change it, its checkpoint doesn't fit: "
-            f"{error} For other values start a new run: rlg train ..."
+            f"{', '.join(changed)}: a resumed run can't change this, since its checkpoint no "
+            f"longer fits. {error} For other values start a new run: rlg train ..."
         ) from error
 
 

@@ -85,7 +85,7 @@ class Session:
         self.loop.start()
 
     def resume(self, step: int | None = None) -> tuple[int, tuple[str, ...]]:
-        """Goes on from a checkpoint; gives its step and what was wrong with newer ones."""
+        """Resumes from a checkpoint; returns its step and what was wrong with newer ones."""
         checkpoint = self.store.load(step, fallback=step is None, stored=["memory"])
         tree = checkpoint.tree
         if "memory" in checkpoint.stored:
@@ -201,7 +201,7 @@ class Session:
         self.close()
 
     def _evaluate_unless(self, interruption: Any, progress: Progress) -> None:
-        """An evaluation that the user stops is made when the run goes on."""
+        """An evaluation that the user stops is made when the run resumes."""
         evaluator = self.loop.evaluator
         if evaluator is not None:
             # One at a time; the last one is waited for.
@@ -242,7 +242,7 @@ class Session:
             self._note_evaluation(result, step, lambda: model)
 
     def _await_evaluation(self, interruption: Any) -> bool:
-        """Whether it has come to its end before the user lost patience."""
+        """Whether it ended before the user asked to stop."""
         while self._evaluated is not None and not interruption.by_user:
             self._poll_evaluation(0.2)
             if self._progress is not None:

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -68,16 +69,13 @@ def bench(
 
     options = {key: value for key, value in given.items() if key != "bench"}
     settings = Settings(full=full, peers="bench" in given, **options)
-    report = _measure(run_suites(names, settings, _say), folder)
+    say = partial(print, file=sys.stderr, flush=True)
+    report = _measure(run_suites(names, settings, say), folder)
     if "bench" not in given and (left := [name for name in SUITES if name not in names]):
         print(f"left out:   {', '.join(left)}: bench={','.join(left)}, or bench=all")
     has_failed = any(row.missing.startswith(FAILURE) for s in report.suites for row in s.rows)
     is_slower = old is not None and _judge(old, report)
     return FAILED if has_failed or is_slower else DONE
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
 
 
 def _measure(reports: Generator[Report, None, None], folder: Path) -> Report:

@@ -33,7 +33,7 @@ def check(
     KIND=NAME is conf/KIND/NAME.yaml, or else a registered component of that kind: policy=dueling,
     loss=dqn, network=nature_cnn. A name alone is a registered component: dense.
 
-    Further words are its arguments: units=[8] or network.units=[8].
+    The others are its arguments: units=[8] or network.units=[8].
 
     Settings: env=pong (its spaces), spaces.states={type: float, shape: [4]}, statics.n=8,
     plugins=[my_package], seed=1, batch=5, time=4, tolerance=1e-5.

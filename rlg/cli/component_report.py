@@ -11,6 +11,7 @@ from rlg.api.phases import DONE, FAILED
 from rlg.cli.exits import explain
 from rlg.cli.output import print_json, print_table
 from rlg.cli.waiting import waiting
+from rlg.display.readable import counted
 from rlg.graph.drawing.words import short
 from rlg.testing.asked.question import question_of, registered_without_default, settings_of
 from rlg.testing.check import BACKENDS, MethodReport, Report, check_component
@@ -104,8 +105,8 @@ def _print(report: Report) -> None:
         print(f"left out: {name}: {reason}")
     for problem in report.problems:
         print(f"failed: {problem}")
-    state = "ok" if report.passed else _count(len(report.problems), "problem")
-    made = _count(len(report.methods), "API call")
+    state = "ok" if report.passed else counted(len(report.problems), "problem")
+    made = counted(len(report.methods), "API call")
     print(f"{report.name}: {state}: {made} on {', '.join(ran)}, {report.seconds:.1f} s")
 
 
@@ -133,14 +134,10 @@ def _gradients(row: MethodReport) -> str:
     if found is None or found.error is None:
         return "-" if found is None else found.check
     counts = ((found.variables, "variable"), (found.inputs, "input"))
-    parts = " and ".join(_count(number, word) for number, word in counts if number)
+    parts = " and ".join(counted(number, word) for number, word in counts if number)
     check = found.check.replace("against finite differences on", "and differences on")
     return f"{check}: {parts}, {_size(found.error.relative)}"
 
 
 def _size(number: float) -> str:
     return f"{number:.0e}" if number else "0"
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"

@@ -7,18 +7,20 @@ import traceback
 
 from rlg.api.phases import FAILED, exit_code_of
 from rlg.errors import RLGError
+from rlg.tracking.folder import error_line
 
 
-class JobsFailedError(Exception):
+class JobsFailedError(RLGError):
     """Jobs of a sweep that failed; each has said why."""
 
 
 def explain(error: BaseException) -> tuple[str, int]:
     """The one line that says what went wrong, and the exit code."""
-    text = " ".join(str(error).split())
-    if isinstance(error, (RLGError, JobsFailedError)):
-        return text, exit_code_of(error)
-    what = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    what = error_line(error)
+    if isinstance(error, RLGError):
+        return what, exit_code_of(error)
+    if isinstance(error, OSError) and error.filename and error.strerror:
+        what = f"{error.filename}: {error.strerror}"
     return f"{what.rstrip('.')}. Add --traceback to see where it comes from.", FAILED
 
 

@@ -9,7 +9,7 @@ import typer
 
 from rlg.cli.flags import AsJson, TrustPlugins
 from rlg.cli.output import print_json
-from rlg.cli.runs import Folder
+from rlg.cli.runs import Folder, StepOrBest
 from rlg.cli.waiting import waiting
 
 FORMATS = ("onnx", "torch", "savedmodel", "numpy")  # here too: help pages load no components
@@ -22,10 +22,7 @@ def export(
         Path | None,
         typer.Option("--output", "-o", help="A file (savedmodel: a folder). [default: in the run]"),
     ] = None,
-    checkpoint: Annotated[
-        str | None,
-        typer.Option("--checkpoint", help="Step, or 'best' (default: latest intact)."),
-    ] = None,
+    checkpoint: StepOrBest = None,
     observations: Annotated[
         int, typer.Option("--observations", min=1, help="How many to compare the file on.")
     ] = 256,

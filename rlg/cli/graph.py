@@ -10,7 +10,7 @@ import typer
 from rlg.api.composing.command_line import CommandLine
 from rlg.cli.flags import ConfigDir, ConfigName, Overrides, TrustPlugins
 from rlg.cli.waiting import loading_message, waiting
-from rlg.errors import ExecutionError, SpecError, TrackingError
+from rlg.errors import ExecutionError, SpecError
 
 
 def graph(
@@ -122,11 +122,8 @@ def _config(line: CommandLine, trust_plugins: bool) -> dict[str, Any]:
 def _write(executor: Any, kind: str, path: Path, api: str | None, *how: Any) -> None:
     from rlg.api.picture import write_picture
     from rlg.display.readable import short
+    from rlg.tracking.files import writing
 
-    try:
+    with writing(path, "--output"):
         write_picture(executor, kind, path, api, *how)
-    except OSError as error:
-        raise TrackingError(
-            f"--output {path}: {error.strerror}. Give a place that can be written."
-        ) from error
     print(f"{kind + ':':13}{short(path)}")

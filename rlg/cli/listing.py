@@ -60,7 +60,9 @@ def _load(plugins: Sequence[str]) -> list[str]:
     import gymnasium
 
     from rlg.api.config.plugins import load_plugins
+    from rlg.envs import env_names
 
+    env_names()  # registers the Atari games, which are no plugin's
     before = set(gymnasium.registry)
     load_plugins(plugins)
     return [name for name in gymnasium.registry if name not in before]

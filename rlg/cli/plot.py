@@ -31,6 +31,7 @@ def plot(
     _check(x, output)
     from rlg.display.curves import COLUMNS, grouped, read_curves, runs_in
     from rlg.display.plot import Chart, write_plot
+    from rlg.tracking.files import writing
 
     curves, without = read_curves(runs_in(folders), metric, x)
     keys = None if group_by is None else [key.strip() for key in group_by.split(",")]
@@ -39,7 +40,8 @@ def plot(
     print_table((metric, *COLUMNS), rows, right=("last", "std", "best"))
     if without:
         print(f"left out:   {len(without)} without {metric}: {', '.join(map(str, without))}")
-    write_plot(Chart(tuple(groups), metric, x, smooth), output)
+    with writing(output, "--output"):
+        write_plot(Chart(tuple(groups), metric, x, smooth), output)
     print(f"picture:    {output}")
     return 0
 

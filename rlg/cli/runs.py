@@ -13,10 +13,8 @@ from rlg.cli.waiting import print_start, waiting
 from rlg.errors import SpecError
 
 Folder = Annotated[Path, typer.Argument(help="The folder that `rlg train` named.")]
-Step = Annotated[
-    str | None,
-    typer.Option("--checkpoint", help="Step, or 'best' for eval (default: latest intact)."),
-]
+Step = Annotated[str | None, typer.Option(help="Step (default: latest intact).")]
+StepOrBest = Annotated[str | None, typer.Option(help="Step, or 'best' (default: latest intact).")]
 
 
 def resume(
@@ -52,7 +50,7 @@ def evaluate(
     episodes: Annotated[
         int | None, typer.Option(min=1, help="How many (default: 20, or 1 to look at).")
     ] = None,
-    checkpoint: Step = None,
+    checkpoint: StepOrBest = None,
     render: Annotated[bool, typer.Option("--render", help="Show them in a window.")] = False,
     video: Annotated[
         Path | None, typer.Option("--video", help="Film them: an .mp4 or .gif file.")
@@ -72,9 +70,10 @@ def evaluate(
         raise SpecError("rlg eval: give --render or --video, not both.")
     from rlg.api.python import evaluate as evaluate_run
     from rlg.cli.summary import describe
+    from rlg.display.readable import counted
 
     count = episodes or (1 if render or video else 20)
-    with waiting(f"playing {count} {'episode' if count == 1 else 'episodes'}..."):
+    with waiting(f"playing {counted(count, 'episode')}..."):
         found = evaluate_run(
             folder,
             episodes=count,

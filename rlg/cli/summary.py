@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rlg.execution.evaluation import Evaluation
 
 from rlg.api.phases import INTERRUPTED, phase_of
-from rlg.display.readable import duration, rate, short
+from rlg.display.readable import counted, duration, rate, short
 from rlg.errors import RLGError
 
 
@@ -33,10 +33,10 @@ def print_outcome(outcome: Outcome) -> int:
 
 @contextmanager
 def naming_failures(folder: Path) -> Iterator[None]:
-    """Prints the folder of a run that fails midway, and how to resume it."""
+    """Prints the folder of a run that fails or is stopped midway, and how to resume it."""
     try:
         yield
-    except Exception as error:
+    except (Exception, KeyboardInterrupt) as error:
         if not isinstance(error, RLGError) or phase_of(error) == "running":
             _print_failure(folder)
         raise  # others were refused, or the folder is another's
@@ -118,7 +118,8 @@ def _state(outcome: Outcome) -> str:
     state = "interrupted, saved" if outcome.exit_code == INTERRUPTED else "done"
     since = f" (resumed at {outcome.resumed_at:,})" if outcome.resumed_at is not None else ""
     speed = f" in {duration(outcome.seconds)}, {rate(outcome.steps_per_second)} steps/s"
-    return f"{state}: {outcome.steps:,} steps{since}, {outcome.updates:,} updates{speed}"
+    steps, updates = counted(outcome.steps, "step"), counted(outcome.updates, "update")
+    return f"{state}: {steps}{since}, {updates}{speed}"
 
 
 def _verdict(verdict: Verdict) -> str:
@@ -135,5 +136,5 @@ def describe(evaluation: Evaluation) -> str:
     cut = f"; {evaluation.cut_note}" if evaluation.cut else ""
     return (
         f"mean reward {evaluation.mean_reward:.2f} +- {evaluation.std_reward:.2f} over "
-        f"{len(evaluation.returns)} episodes of {evaluation.mean_length:.0f} steps{cut}"
+        f"{counted(len(evaluation.returns), 'episode')} of {evaluation.mean_length:.0f} steps{cut}"
     )

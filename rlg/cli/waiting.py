@@ -47,10 +47,10 @@ def print_start(start: Start, name: str = "") -> None:
 
 def loading_message(config: Mapping[str, Any]) -> str:
     """What is loaded and built before a run's first step; nothing is validated here."""
-    keys = {"backend": "type", "agent": "type", "env": "name"}
-    sections = {name: config.get(name) for name in keys}
-    backend, agent, env = (
-        section.get(keys[name]) if isinstance(section, Mapping) else None
-        for name, section in sections.items()
-    )
+
+    def named(name: str, key: str) -> Any:
+        section = config.get(name)
+        return section.get(key) if isinstance(section, Mapping) else None
+
+    backend, agent, env = named("backend", "type"), named("agent", "type"), named("env", "name")
     return f"loading {backend}, building {agent} on {env}..."

@@ -14,6 +14,7 @@ from textwrap import shorten
 from typing import TYPE_CHECKING
 
 from rlg.display.curves import COLUMNS, CurveGroup, common
+from rlg.display.readable import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -119,9 +120,7 @@ def figures(group: CurveGroup) -> str:
     mean, std = group.last()
     spread = "" if std is None else f" ± {short(std, mean)}"
     what = "seed" if group.has_distinct_seeds else "run"
-    return (
-        f"last {short(mean, mean)}{spread}, {group.count} {what}{'' if group.count == 1 else 's'}"
-    )
+    return f"last {short(mean, mean)}{spread}, {counted(group.count, what)}"
 
 
 def short(value: float, beside: float) -> str:

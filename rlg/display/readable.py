@@ -9,7 +9,7 @@ from rlg.tracking.files import size
 
 _STEPS = ((10**9, "G"), (10**6, "M"), (10**3, "k"))
 NONE = "-"
-__all__ = ["NONE", "count", "duration", "rate", "short", "size"]
+__all__ = ["NONE", "count", "counted", "duration", "rate", "short", "size"]
 
 
 def count(number: int) -> str:
@@ -21,6 +21,11 @@ def count(number: int) -> str:
     value = rounded / size
     decimals = max(0, 2 - int(math.log10(abs(value))))
     return f"{value:.{decimals}f}{letter}"
+
+
+def counted(number: int, noun: str) -> str:
+    """1 episode, 20 episodes, 1,024 steps."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def rate(per_second: float | None) -> str:

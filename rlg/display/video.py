@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from rlg.envs import VectorEnv
 from rlg.errors import SpecError, TrackingError, pip_install
+from rlg.tracking.files import writing
 
 Frame = NDArray[np.uint8]  # RGB [height, width, 3]
 
@@ -33,7 +35,9 @@ class Video:
         frame = env.picture(observations)
         height, width = frame.shape[0] // 2 * 2, frame.shape[1] // 2 * 2  # as codecs want it
         if self._writer is None:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with writing(self.path, "--video"):
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                self._part.touch()
             self._writer = WRITERS[self.path.suffix](self._part, env.fps, (width, height))
         self._writer.write(np.ascontiguousarray(frame[:height, :width]))
 
@@ -45,7 +49,8 @@ class Video:
             self._writer.close()
             if error is None:
                 self._part.replace(self.path)
-        self._part.unlink(missing_ok=True)
+        with suppress(OSError):  # its folder may be none
+            self._part.unlink()
 
 
 class _Writer(NamedTuple):

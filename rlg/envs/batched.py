@@ -114,7 +114,13 @@ class BatchedEnv(VectorEnv):
         return self._layout.tree(self._shown)
 
     def close(self) -> None:
-        self._native.close()
+        try:
+            self._native.close()
+        except (EOFError, OSError):
+            # One of its processes is gone, and gymnasium waits for its answer, at exit once more.
+            for process in getattr(self._native, "processes", ()):
+                process.terminate()
+            self._native.closed = True
 
     def _advance(self, chosen: Columns) -> tuple[Columns, NDArray[np.float64], Mask, Mask]:
         """One step of all: true next observations, rewards, terminals, truncations."""
@@ -155,6 +161,9 @@ class BatchedEnv(VectorEnv):
     def _call(self, method: str, *args: Any, **words: Any) -> Any:
         try:
             return getattr(self._native, method)(*args, **words)
+        except (EOFError, BrokenPipeError) as error:
+            ended = EOFError("one of its processes has ended")
+            raise self._failure_of_all(method, ended) from error
         except Exception as error:
             raise self._failure_of_all(method, error) from error
 

@@ -167,9 +167,9 @@ class LoopEnv(VectorEnv):
             result = self._envs[row].step(self._actions.row(actions, row))
             self._last[row], reward, terminal, truncated, _ = result
             self._layout.write(columns, row, self._last[row])
+            return float(reward), terminal, truncated
         except Exception as error:
             raise self._failure(row, "step", error) from error
-        return float(reward), terminal, truncated
 
     def _columns(self) -> Columns:
         columns = self._layout.empty(self.num_envs)

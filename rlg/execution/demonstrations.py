@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlg.envs import Step
-from rlg.errors import SpecError, TrackingError
+from rlg.errors import SpecError
 from rlg.graph.spaces import Space, flatten, map_leaves, path_name, unflatten
+from rlg.tracking.files import moved_into_place, writing
 
 NAMES = ("states", "actions", "rewards", "terminals", "truncations", "next_states")
 Steps = dict[str, Any]
@@ -61,15 +62,8 @@ class Recorder:
             for name in NAMES
         }
         arrays = {path_name(path): x for path, x in flatten(steps).items()}
-        aside = self.path.with_name(f".{self.path.stem}.part.npz")
-        try:
+        with writing(self.path, "--record"), moved_into_place(self.path) as aside:
             np.savez_compressed(aside, **arrays)
-            aside.replace(self.path)
-        except OSError as error:
-            aside.unlink(missing_ok=True)
-            raise TrackingError(
-                f"--record {self.path}: {error.strerror}. Give a place that can be written."
-            ) from error
         return len(steps["rewards"])
 
 

@@ -26,14 +26,14 @@ class Evaluation:
 
     returns: tuple[float, ...]
     lengths: tuple[int, ...]
-    cut: int = 0  # of them: had not ended after the most steps, and count as far as they came
+    cut: int = 0  # of them: cut off after the most steps, with their rewards so far
 
     @property
     def cut_note(self) -> str:
         """What to say of episodes that were cut, and what to do."""
         return (
-            f"{self.cut} of {len(self.returns)} episodes had not ended after "
-            f"{max(self.lengths):,} steps and count as far as they came (evaluation.max_steps); "
+            f"{self.cut} of {len(self.returns)} episodes were cut off after "
+            f"{max(self.lengths):,} steps (evaluation.max_steps), with their rewards so far; "
             "env.max_episode_steps=... gives the environment a time limit"
         )
 

@@ -55,5 +55,5 @@ def _failure(
     step = first_step + row * segment.rewards.shape[1]
     return EnvironmentFailure(
         f"{env}: the {what} of environment {index} is {column[place]} at step {step:,}. "
-        "Nothing can be learnt from it: correct the environment, or end the episode before."
+        "Nothing can be learned from it: correct the environment, or end the episode before."
     )

@@ -9,11 +9,16 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+
+from rlg.errors import TrackingError
 
 # JSON has no names for these. Strings keep the three apart and away from "absent"; `float` and
 # pandas read them back.
@@ -34,6 +39,29 @@ def write_atomically(path: Path, content: str) -> None:
         aside.unlink(missing_ok=True)
         raise
     sync(path.parent)
+
+
+@contextmanager
+def writing(path: Path, option: str) -> Iterator[None]:
+    """What can't be written inside of it is the fault of the option that names the path."""
+    try:
+        yield
+    except OSError as error:
+        raise TrackingError(
+            f"{option} {path}: {error.strerror or error}. Give a place that can be written."
+        ) from error
+
+
+@contextmanager
+def moved_into_place(path: Path) -> Iterator[Path]:
+    """A path of the same name in a folder aside; what is there at the end replaces what was."""
+    with TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as aside:
+        yield Path(aside, path.name)
+        for written in Path(aside).iterdir():
+            place = path.with_name(written.name)
+            if written.is_dir() and place.is_dir():
+                shutil.rmtree(place)
+            written.replace(place)
 
 
 def sync(path: Path) -> None:

@@ -69,7 +69,7 @@ class Status:
             return cls(**{**values, "resumed_from": tuple(values.get("resumed_from", ()))})
         except (OSError, ValueError, TypeError, AttributeError) as error:
             raise TrackingError(
-                f"{path}: no readable status ({error}). Is it a run folder?"
+                f"{path}: no readable status ({error}). Remove the folder, or give another."
             ) from None
 
 
@@ -112,7 +112,7 @@ class RunFolder:
         folder._lock = lock.FolderLock(folder.path)
         try:
             # The status comes last: where it is, the rest is complete.
-            if folder.status_file.exists():
+            if folder.holds_run:
                 raise TrackingError(
                     f"{folder.path}: holds a run already. Resume it (rlg resume {folder.path}) or "
                     "choose another folder."
@@ -131,7 +131,7 @@ class RunFolder:
     def open(cls, path: Path | str) -> Self:
         """An existing run's folder, to resume it: next load a checkpoint and call `resumed`."""
         folder = cls(path)
-        if not folder.status_file.exists():
+        if not folder.holds_run:
             raise TrackingError(
                 f"{folder.path}: not a run folder: status.json is missing. Give the folder that "
                 "`rlg train` named."
@@ -153,7 +153,7 @@ class RunFolder:
         except TrackingError:
             return False
         try:
-            status = folder.status if folder.status_file.exists() else Status()
+            status = folder.status if folder.holds_run else Status()
             if status.state not in ("running", "failed"):
                 return False
             folder._write(status.changed(state="failed", error=error, exit_code=exit_code))
@@ -163,14 +163,32 @@ class RunFolder:
 
     # -- what is in it ----------------------------------------------------------------------------
     @property
+    def has_checkpoints(self) -> bool:
+        return any(self.checkpoints.glob("step-*"))
+
+    @property
+    def holds_run(self) -> bool:
+        """Whether a run has begun here: a status says so, or checkpoints that outlived it."""
+        return self.status_file.exists() or self.has_checkpoints
+
+    @property
     def missing(self) -> list[str]:
         """Names of the files without which it is not a run's folder."""
-        return [path.name for path in (self.config, self.status_file) if not path.is_file()]
+        is_there = {self.config: self.config.is_file(), self.status_file: self.holds_run}
+        return [path.name for path, found in is_there.items() if not found]
 
     @property
     def status(self) -> Status:
-        """As the file says; "running" without an `owner` means that the process was killed."""
-        return Status.read(self.status_file)
+        """As the file says; "running" without an `owner` means that the process was killed.
+
+        So does a file that is lost: checkpoints hold all that a resume needs.
+        """
+        try:
+            return Status.read(self.status_file)
+        except TrackingError:
+            if not self.has_checkpoints:
+                raise
+            return Status()
 
     @property
     def owner(self) -> int | None:

@@ -26,7 +26,13 @@ class FolderLock:
     """Exclusive use of a folder by this process, until `release`; dead owners are taken over."""
 
     def __init__(self, folder: Path) -> None:
-        self._file = (folder / NAME).open("a+", encoding="utf-8")
+        try:
+            self._file = (folder / NAME).open("a+", encoding="utf-8")
+        except OSError as error:
+            raise TrackingError(
+                f"{folder}: {error.strerror}, but a run writes into its folder. Make it writable, "
+                "or copy it to where it is."
+            ) from error
         for _ in range(TRIES):
             if locked := _lock(self._file, folder, fcntl.LOCK_EX):
                 break

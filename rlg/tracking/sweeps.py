@@ -25,7 +25,7 @@ from rlg.errors import SpecError, TrackingError
 from rlg.spelling import flat
 from rlg.tracking import lock
 from rlg.tracking.files import write_atomically
-from rlg.tracking.folder import Status
+from rlg.tracking.folder import RunFolder, Status
 from rlg.tracking.meta import timestamp
 
 SWEEP, JOB, STOP = "sweep.json", "job.json", ".stop"
@@ -267,11 +267,12 @@ def read_sweep(folder: Path) -> Sweep:
 
 def state_of(folder: Path) -> tuple[str, Status | None]:
     """The state of one run; a run without its process is `killed`."""
-    if not (folder / "status.json").exists():
+    run = RunFolder(folder)
+    if not run.holds_run:
         return MISSING, None
-    status = Status.read(folder / "status.json")
-    if status.state == RUNNING and lock.owner(folder) is None:
-        status = Status.read(folder / "status.json")  # it may have ended since
+    status = run.status
+    if status.state == RUNNING and run.owner is None:
+        status = run.status  # it may have ended since
         return (KILLED if status.state == RUNNING else status.state), status
     return status.state, status
 

@@ -95,7 +95,7 @@ def test_a_rate_that_is_large_after_a_checkpoint_is_compared_with_that_checkpoin
     rate = {"type": "piecewise", "points": [[0.0, 1e-3], [0.5, 1e-3], [0.51, 1e30]]}
     optimizer = {"type": "sgd", "learning_rate": rate}
     line = broken(tmp_path, optimizer=optimizer)
-    assert "every output is with those of step 1024: the weights grew too large." in line
+    assert "every output with the weights of step 1024 is: the weights grew too large." in line
 
 
 ENV = """

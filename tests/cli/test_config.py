@@ -196,7 +196,10 @@ def test_the_memory_is_estimated_to_the_byte(rlg, words, bytes_each):
 @pytest.mark.parametrize(
     ("words", "part"),
     [
-        (["agent.learning_starts=60000"], "nothing will be learnt"),
+        (["agent.learning_starts=60000"], "nothing will be learned"),
+        (["agent=ppo", "env=grid_world", "total_timesteps=500"], "an iteration has 16,384 steps"),
+        (["agent.exploration=[[0,1],[1000,0.1]]"], "agent.exploration has a point at time 1000"),
+        (["optimizer.learning_rate=[[0,1],[2,0.1]]"], "optimizer.learning_rate has a point"),
         (["agent.target_update_interval=60000"], "the target network stays"),
         (["agent.exploration_initial_eps=0.01"], "exploration grows"),
         (["memory.buffer_size=100000000000"], "are free"),
@@ -215,6 +218,10 @@ def test_what_makes_no_sense_gets_a_line(rlg, words, part):
 
 def test_the_packaged_defaults_make_sense(rlg):
     assert shown(rlg)["warnings"] == []
+
+
+def test_an_agent_that_never_learns_is_not_warned_of_it(rlg):
+    assert shown(rlg, "agent=random")["warnings"] == []
 
 
 def test_a_run_folder_shows_its_configuration_with_changes(rlg, folder):

@@ -27,7 +27,7 @@ class Endless(gymnasium.Env):
 
 register_env("endless_plugin", Endless)
 """
-NOTE = "4 of 4 episodes had not ended after 50 steps and count as far as they came"
+NOTE = "4 of 4 episodes were cut off after 50 steps (evaluation.max_steps)"
 
 
 @pytest.fixture
@@ -58,4 +58,4 @@ def test_tests_of_experiments_end_there_too(rlg, words):
 def test_there_is_a_limit_by_default(rlg, words):
     done = rlg("train", *words, "evaluation.episodes=1")
     assert done.code == 0, done.err
-    assert "over 1 episodes of 27000 steps; 1 of 1 episodes had not ended after 27,000" in done.out
+    assert "over 1 episode of 27000 steps; 1 of 1 episodes were cut off after 27,000" in done.out

@@ -62,6 +62,46 @@ def test_a_run_looks_for_a_signal_between_its_updates(folder, number):
     assert f"interrupted, saved: {status['steps']:,} steps, {status['updates']:,} updates" in out
 
 
+HANGING = """
+import time
+from pathlib import Path
+import gymnasium
+from gymnasium.envs.classic_control.cartpole import CartPoleEnv
+
+class Hanging(CartPoleEnv):
+    steps = 0
+    def step(self, action):
+        self.steps += 1
+        if self.steps == 30:
+            Path("hanging.txt").write_text("now")
+            time.sleep(1000)
+        return super().step(action)
+
+gymnasium.register("Hanging-v0", Hanging, max_episode_steps=30)
+"""
+
+
+def test_a_second_ctrl_c_stops_at_once_and_says_what_is_saved(folder):
+    (folder / "hanging_plugin.py").write_text(HANGING)
+    words = [*LONG, "plugins=[hanging_plugin]", "env.name=Hanging-v0", "checkpoint.interval=64"]
+    with subprocess.Popen(
+        [PROGRAM, "train", *words, "env.num_envs=8"],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            wait_for(folder / "hanging.txt", process)
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.5)  # equal signals that come at once count as one
+            process.send_signal(signal.SIGINT)
+            out, _ = process.communicate(timeout=PATIENCE)
+        finally:
+            process.kill()
+    assert process.returncode == 130
+    assert out == "results:    run\nresume:     rlg resume run  # from step 192\n"
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_command_that_is_stopped_before_it_has_begun_says_so(folder, number):
     words = [PROGRAM, "train", *LONG]

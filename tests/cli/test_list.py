@@ -101,6 +101,14 @@ def test_json_holds_the_same(rlg):
     assert json.loads(rlg("list", "env=cartpole", "--json").out)["name"] == "cartpole"
 
 
+def test_what_to_install_can_be_typed_as_it_stands_there(rlg):
+    sections = json.loads(rlg("list", "env", "--json").out)
+    lines = [entry["line"] for section in sections for entry in section["entries"]]
+    hints = [line for line in lines if "pip install" in line]
+    assert hints
+    assert [line for line in hints if "pip install 'rlgraph-next[" not in line] == []
+
+
 def test_the_users_files_and_plugins_are_listed(rlg, folder):
     (folder / "mine/env").mkdir(parents=True)
     (folder / "mine/env/my_env.yaml").write_text("# My own one. Long story.\nname: Acrobot-v1\n")
@@ -108,6 +116,9 @@ def test_the_users_files_and_plugins_are_listed(rlg, folder):
     out = rlg("list", "env", "--config-dir", "mine", "--plugin", "listed_plugin").out
     assert "My own one. [mine/env/my_env.yaml]" in out
     assert "Listed-v0" in out
+    of_plugins = out.partition("of plugins")[2]
+    assert "Listed-v0" in of_plugins
+    assert "ALE/" not in of_plugins.partition("gymnasium (")[0]
     try:
         shown = rlg("list", "plugins", "--plugin", "listed_plugin").out
         assert "Doubles what it gets. [listed_plugin]" in shown

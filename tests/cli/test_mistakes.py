@@ -55,6 +55,7 @@ COMPOSITION = {
     "train network.units=[64": ["network.units=[64", "Close brackets"],
     "train agent.tau='a": ["agent.tau='a", "quotes"],
     "train =5": ["=5: it has no key"],
+    "train hydra.run.dir=": ["hydra.run.dir: expected the name of a folder"],
     "train seed=1,2": ["seed=1,2", "Add -m", "seed=[1,2]"],
     "train -m seed=interval(0,1)": ["seed=interval(0,1)", "Add hydra/sweeper=optuna"],
     # references

@@ -138,7 +138,7 @@ def test_which_keys_a_resumed_run_may_change_follows_from_its_checkpoint(rlg):
         assert (result.code, len(result.err.splitlines())) == (2, 1), result.err
         key = word.partition("=")[0]
         assert f"{key}" in result.err
-        assert "a resumed run can't change it, its checkpoint doesn't fit" in result.err
+        assert "a resumed run can't change this, since its checkpoint no longer fits" in result.err
         assert (run / "status.json").read_text() == before
     words = ["network.activation=tanh", "agent.gamma=0.9", "optimizer.learning_rate=1e-4"]
     resumed = rlg("resume", str(run), *words, "total_timesteps=800")

@@ -7,7 +7,7 @@ import pytest
 
 from rlg.envs import make_env
 from rlg.errors import EnvironmentFailure
-from tests.envs.plain import register_plain
+from tests.envs.plain import Crashing, register_plain
 
 
 @pytest.fixture(autouse=True)
@@ -80,3 +80,27 @@ def test_actions_of_another_shape_or_kind_are_refused(name, num_envs):
     env.reset()
     assert "have shape (5,); give" in str(failure(env.step, np.zeros(5, int)))
     assert "are float32; give integers" in str(failure(env.step, np.zeros(num_envs, np.float32)))
+
+
+def test_a_reward_that_is_not_a_number_names_environment_and_step(monkeypatch):
+    env = make_env("plain/Crashing-v0", 2)
+    env.reset()
+    answer = (np.zeros(2, np.float32), "much", False, False, {})
+    monkeypatch.setattr(Crashing, "step", lambda self, action: answer)
+    assert str(failure(env.step, np.zeros(2, int))) == (
+        "plain/Crashing-v0: environment 0, episode 0, step 1: step raised ValueError: could not "
+        "convert string to float: 'much'"
+    )
+
+
+def test_a_process_of_an_environment_that_ends_is_the_failure_and_closing_is_quiet():
+    env = make_env("plain/Crashing-v0", 2, vectorization="async")
+    env.reset()
+    for process in env._native.processes:
+        process.kill()
+        process.join()
+    error = str(failure(env.step, np.zeros(2, int)))
+    assert error.startswith("plain/Crashing-v0: step of 2 environments in episodes [0, 0] at ")
+    assert error.endswith(" raised EOFError: one of its processes has ended")
+    env.close()
+    assert env._native.closed  # so that gymnasium doesn't wait for an answer at exit

@@ -115,7 +115,7 @@ def test_episodes_that_do_not_end_count_with_what_they_returned_so_far():
     assert sorted(result.returns) == [7.0, 7.0, 10.0, 10.0]
     assert sorted(result.lengths) == [7, 7, 10, 10]
     assert result.cut == 2
-    assert result.cut_note.startswith("2 of 4 episodes had not ended after 10 steps and count")
+    assert result.cut_note.startswith("2 of 4 episodes were cut off after 10 steps")
 
 
 def test_every_environment_plays_its_share_where_episodes_do_not_end():

@@ -73,9 +73,11 @@ def new_run(line: CommandLine) -> Iterator[NewRun]:
         config = compose(line.config_name, overrides=overrides, return_hydra_config=True)
         refuse_unused(config, line.overrides)
     is_named = any(override.startswith(f"{RUN_DIR}=") for override in line.overrides)
-    with _as_current(config):
+    with as_current(config):
         with explained(line):
             path = Path(str(config.hydra.run.dir))
+            if not config.hydra.run.dir:
+                raise SpecError(f"{RUN_DIR}: expected the name of a folder, got ''.")
         with new_folder(path, is_named=is_named) as folder:
             with explained(line):
                 content = _begin(config, folder)
@@ -96,7 +98,7 @@ def command_of(line: CommandLine, overrides: Sequence[str]) -> list[str]:
 
 
 @contextmanager
-def _as_current(config: DictConfig) -> Iterator[None]:
+def as_current(config: DictConfig) -> Iterator[None]:
     """While entered, `${hydra:...}` refers to this configuration."""
     known = HydraConfig.instance()
     before = known.cfg

@@ -18,9 +18,18 @@ def load_plugins(names: Iterable[str]) -> None:
         if folder not in sys.path:
             sys.path.append(folder)
         try:
-            import_module(name)
-        except Exception as error:
+            module = import_module(name)
+        except (Exception, SystemExit) as error:
+            advice = "Correct it; --traceback shows where."
+            if isinstance(error, ModuleNotFoundError):
+                advice = "Install it, or start rlg in the folder that holds it."
+            if name.endswith(".py"):
+                advice = f"Name the module without its suffix: plugins=[{name[:-3]}]."
             raise SpecError(
-                f"plugins: importing {name!r} raised {error_line(error)}. Install it, or start rlg "
-                "in the folder that holds it."
+                f"plugins: importing {name!r} raised {error_line(error)}. {advice}"
             ) from error
+        if getattr(module, "__file__", None) is None and hasattr(module, "__path__"):
+            raise SpecError(
+                f"plugins: {name!r} is a folder without an __init__.py ({module.__path__[0]}), so "
+                "it registers nothing. Start rlg in the folder that holds the module, or rename it."
+            )

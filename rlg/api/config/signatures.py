@@ -44,13 +44,12 @@ TYPE: Arguments = {"type": Argument(str)}
 
 def arguments_of(cls: type, without: Collection[str] = ()) -> Arguments:
     """The constructor's named arguments, with those that `**options` hands to base classes."""
-    found = {name: p for name, p in parameters_of(cls).items() if name not in without}
-    # A text is an annotation that could not be resolved.
-    unknown = [n for n, p in found.items() if p.annotation is MISSING or type(p.annotation) is str]
-    return {
-        name: Argument(Any if name in unknown else p.annotation, p.default)
-        for name, p in found.items()
-    }
+    found = {}
+    for name, p in parameters_of(cls).items():
+        # A text is an annotation that could not be resolved.
+        is_unknown = p.annotation is MISSING or type(p.annotation) is str
+        found[name] = Argument(Any if is_unknown else p.annotation, p.default)
+    return {name: argument for name, argument in found.items() if name not in without}
 
 
 # -- sections --------------------------------------------------------------------------------------
@@ -113,7 +112,7 @@ def converted(value: Any, annotation: Any, path: str, example: Any = None) -> An
     try:
         found = _convert(value, annotation)
     except _MismatchError:
-        shown = _example(annotation) if example is None else example
+        shown = _example(annotation) if example in (None, []) else example
         raise SpecError(
             f"{path}: expected {describe(annotation)}, got {_shown(value)}. "
             f"Write for example {path}={_word(shown)}."

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from rlg.api.agents.factory import agent_of
@@ -16,10 +14,10 @@ from rlg.api.export.formats import FORMATS, Format, format_of
 from rlg.api.export.greedy import GreedyPolicy
 from rlg.api.export.parity import Parity, check_parity
 from rlg.api.loading import Checkpoint, Loaded, load_run
-from rlg.errors import ParityError, SpecError, TrackingError
+from rlg.errors import ParityError, SpecError
 from rlg.graph.core.component.randomness import key_of
 from rlg.graph.spaces import Box
-from rlg.tracking.files import write_atomically
+from rlg.tracking.files import moved_into_place, write_atomically, writing
 from rlg.tracking.meta import timestamp, versions
 
 STEM = "policy"
@@ -44,9 +42,11 @@ def export(
     observations: int = 256,
     trust_plugins: bool = False,
 ) -> Exported:
-    """Writes the policy of a run, and a JSON file of the same name beside it.
+    """Writes the greedy policy of a run as a file that needs no rlg, as `rlg export` does.
 
-    `observations` are compared at least; a `ParityError` says that the file disagrees.
+    `to` is onnx, torch, savedmodel or numpy. The file and the run then act on the same
+    `observations`, at least so many; a `ParityError` says that they disagree. A JSON file of the
+    same name beside it says what was written.
     """
     kind = format_of(to)
     if observations < 1:
@@ -55,9 +55,10 @@ def export(
     run = load_run(folder, checkpoint, trust_plugins)
     policy = policy_of(run, kind)
     title = f"The greedy policy of {_name(run.config)} at step {run.step}, exported by rlg."
-    try:
+    with writing(path, "--output"):
         path.parent.mkdir(parents=True, exist_ok=True)
-        _write(kind, policy, path, title)
+        with moved_into_place(path) as aside:
+            kind.write(policy, aside, title)
         seed = key_of(int(run.config["seed"]), "rlg export") % 2**31
         parity = check_parity(
             run.agent, policy, kind.load(path, policy), run.config["env"], observations, seed
@@ -66,27 +67,12 @@ def export(
         content = _metadata(Path(folder), run, kind, path, policy, parity, usage)
         metadata = path.with_name(f"{path.stem}.json")
         write_atomically(metadata, json.dumps(content, indent=2) + "\n")
-    except OSError as error:
-        raise TrackingError(
-            f"--output {path}: {error.strerror or error}. Give a place that can be written."
-        ) from error
     if not parity.agrees:
         raise ParityError(
             f"{path}: it does not act as the run does: {parity.line}. Don't use it; {metadata} has "
             "what was compared."
         )
     return Exported(path, metadata, parity, usage)
-
-
-def _write(kind: Format, policy: GreedyPolicy, path: Path, title: str) -> None:
-    """Writes aside, then moves into place; on an error an earlier export stays."""
-    with TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as aside:
-        kind.write(policy, Path(aside, path.name), title)
-        for written in Path(aside).iterdir():
-            place = path.with_name(written.name)
-            if place.is_dir():
-                shutil.rmtree(place)
-            written.replace(place)
 
 
 def _place(kind: Format, folder: Path, output: Path | None) -> Path:

@@ -22,11 +22,13 @@ from rlg.api.agents.factory import agent_of
 from rlg.api.config.environments import spaces_of
 from rlg.api.config.sections import replica_count
 from rlg.backends.numpy.executor import NumpyExecutor
+from rlg.display.readable import counted
 from rlg.display.readable import size as in_bytes
 from rlg.errors import RLGError
 from rlg.execution.cadence import Cadence
 from rlg.execution.engines.settings import num_ranks, num_workers
 from rlg.graph import registry
+from rlg.graph.components.schedules.factory import make_schedule
 
 _PROBES = (256, 512)  # records of small memories; bytes grow in a straight line between them
 
@@ -117,9 +119,15 @@ def report_on(config: Mapping[str, Any]) -> Report:
         cadence = replace(agent.cadence, train_freq=agent.cadence.train_freq * ranks)
         replay = Replay.of(rounds, cadence, num_envs, window)
     _add_rounds(found, config["agent"], num_envs, rounds, replay, ranks)
+    if size >= 2 * total:
+        found.warnings.append(
+            f"an iteration has {size:,} steps, so the run takes these instead of "
+            f"total_timesteps={total}. Lower env.num_envs or the agent's steps per iteration."
+        )
     if replay is not None:
         _add_learning(found, config, replay)
     _add_visits(found, config, rounds)
+    _add_schedules(found, config)
     skip = config["env"].get("frame_skip", 1)
     line = f"frames: {skip * total:,} ({skip} for each step)" if skip > 1 else ""
     found.add("frames", skip * total, line)
@@ -166,7 +174,8 @@ def _add_rounds(
     found.add("updates_per_iteration", each)
     if ratio is not None:
         found.add("samples_trained_per_sample_collected", ratio, f"replay ratio: {ratio:.4g}")
-    line = f"{rounds.count:,} iterations, {rounds.steps:,} steps, {updates:,} updates"
+    parts_of_run = ((rounds.count, "iteration"), (rounds.steps, "step"), (updates, "update"))
+    line = ", ".join(counted(number, noun) for number, noun in parts_of_run)
     found.add("iterations", rounds.count, f"whole run: {line}")
     found.add("steps", rounds.steps)
     found.add("updates", updates)
@@ -186,10 +195,10 @@ def _add_learning(found: Report, config: Mapping[str, Any], replay: Replay) -> N
         tau = agent.get("tau", 1)
         share = "" if tau == 1 else f", each takes over {tau:g} of the weights"
         found.add("target_syncs", syncs, f"copies into the target network: {syncs:,}{share}")
-    if not replay.updates:
+    if not replay.updates and "learning_starts" in agent:
         found.warnings.append(
             f"agent.learning_starts={starts} is not reached in total_timesteps={total}: nothing "
-            "will be learnt."
+            "will be learned."
         )
     elif syncs == 0:
         found.warnings.append(
@@ -199,7 +208,7 @@ def _add_learning(found: Report, config: Mapping[str, Any], replay: Replay) -> N
     if size is not None and size < min(starts, total):
         found.warnings.append(
             f"memory.buffer_size={size} is smaller than agent.learning_starts={starts}: the first "
-            "transitions are overwritten before anything is learnt."
+            "transitions are overwritten before anything is learned."
         )
 
 
@@ -216,6 +225,18 @@ def _add_exploration(found: Report, config: Mapping[str, Any]) -> None:
             found.warnings.append(
                 "agent.exploration_final_eps is larger than agent.exploration_initial_eps: "
                 "exploration grows."
+            )
+
+
+def _add_schedules(found: Report, config: Mapping[str, Any]) -> None:
+    """Warnings about points of time in steps, where shares of the run are meant."""
+    for section, key in (("agent", "exploration"), ("optimizer", "learning_rate")):
+        value = config.get(section, {}).get(key)
+        last = 0.0 if value is None else getattr(make_schedule(value), "points", [(0.0,)])[-1][0]
+        if last > 1:
+            found.warnings.append(
+                f"{section}.{key} has a point at time {last:g}, after the end of the run: times "
+                "are shares of it, from 0 to 1."
             )
 
 

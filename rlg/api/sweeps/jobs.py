@@ -20,15 +20,14 @@ from rlg.api.composing.command_line import CommandLine
 from rlg.api.composing.compose import command_of, resolved, task_overrides
 from rlg.api.composing.errors import explained
 from rlg.api.composing.loader import canonical
-from rlg.api.folders import note_failure
-from rlg.api.phases import INTERRUPTED
+from rlg.api.phases import INTERRUPTED, exit_code_of
 from rlg.api.run import OnStart, Outcome, Start, resume, train
 from rlg.api.sweeps.stopping import NamedLines, worker_of
 from rlg.backends.threads import share_threads
 from rlg.display.readable import short
 from rlg.errors import CheckpointError, SpecError
 from rlg.tracking.checkpoints.store import BrokenCheckpointError, CheckpointStore
-from rlg.tracking.folder import RunFolder
+from rlg.tracking.folder import RunFolder, error_line
 from rlg.tracking.meta import timestamp
 from rlg.tracking.sweeps import DONE, MISSING, RUNNING, Job, config_of, digest_of, state_of
 
@@ -90,7 +89,7 @@ class Jobs:
             if not isinstance(error, FolderTakenError):
                 if Job.read(folder) is None:
                     job.write(folder)
-                note_failure(folder, error)
+                RunFolder.mark_failed(folder, error_line(error), exit_code_of(error))
             self.reporter.failed(job.name, error)
             return None
         self.reporter.ended(job, outcome)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
 from rlg.api.composing.command_line import CommandLine, hydra_text
-from rlg.api.composing.compose import resolved, task_overrides
+from rlg.api.composing.compose import as_current, resolved, task_overrides
 from rlg.api.composing.errors import explained
 from rlg.api.composing.loader import open_hydra
 from rlg.api.folders import new_folder, refuse_plugins
@@ -104,9 +104,8 @@ def write_plan(hydra: Hydra, config: DictConfig, folder: Path, line: CommandLine
 def _jobs(hydra: Hydra, config: DictConfig, folder: Path, line: CommandLine) -> Iterator[Job]:
     """All jobs of the basic sweeper, in its order; what can't be composed is Hydra's to say."""
     params = config.hydra.sweeper.get("params") or {}
-    before = HydraConfig.instance().cfg
-    try:
-        words = [*(f"{key}={value}" for key, value in params.items()), *task_overrides(config)]
+    words = [*(f"{key}={value}" for key, value in params.items()), *task_overrides(config)]
+    with as_current(config), suppress(HydraException, OmegaConfBaseException):
         parsed = OverridesParser.create().parse_overrides(words)
         for override in parsed:
             if override.is_interval_sweep():
@@ -121,10 +120,6 @@ def _jobs(hydra: Hydra, config: DictConfig, folder: Path, line: CommandLine) -> 
                 composed.hydra.job.id = composed.hydra.job.num = number
             HydraConfig.instance().set_config(composed)
             yield replace(job_of(line), hash=_digest(composed, folder))
-    except (HydraException, OmegaConfBaseException):
-        return
-    finally:
-        HydraConfig.instance().cfg = before
 
 
 def _digest(config: DictConfig, folder: Path) -> str | None:

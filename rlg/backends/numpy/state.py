@@ -24,7 +24,15 @@ def fresh(value: NDArray[Any]) -> NDArray[Any]:
     return np.full(value.shape, number) if number else np.zeros(value.shape, value.dtype)
 
 
-class NumpyState:
+class OneByOne:
+    """Variables of this process are overwritten one after the other."""
+
+    def assign_all(self: Any, variables: Sequence[Any], values: Sequence[Any]) -> None:
+        for variable, value in zip(variables, values, strict=True):
+            self.assign(variable, value)
+
+
+class NumpyState(OneByOne):
     """Reading and writing variables."""
 
     def variable(
@@ -45,10 +53,6 @@ class NumpyState:
     @staticmethod
     def assign_add(variable: NDArray[Any], value: Any) -> None:
         np.add(variable, value, out=variable)
-
-    def assign_all(self, variables: Sequence[Any], values: Sequence[Any]) -> None:
-        for variable, value in zip(variables, values, strict=True):
-            self.assign(variable, value)
 
     @staticmethod
     def scatter_rows(variable: NDArray[Any], rows: NDArray[Any], values: Any) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,10 +10,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.autograd.graph import increment_version
 
-from rlg.backends.numpy.state import fresh
+from rlg.backends.numpy.state import OneByOne, fresh
 
 
-class TorchState:
+class TorchState(OneByOne):
     """Reading and writing variables."""
 
     def variable(
@@ -49,10 +48,6 @@ class TorchState:
     @staticmethod
     def assign_add(variable: Tensor, value: Tensor | float) -> None:
         variable.detach().add_(value)
-
-    def assign_all(self, variables: Sequence[Tensor], values: Sequence[Tensor]) -> None:
-        for variable, value in zip(variables, values, strict=True):
-            self.assign(variable, value)
 
     @staticmethod
     def scatter_rows(variable: Tensor, rows: Tensor, values: Tensor | float) -> None:

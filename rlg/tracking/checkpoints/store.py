@@ -187,7 +187,7 @@ class CheckpointStore:
             raise CheckpointError(
                 f"{self.folder}: no checkpoint yet. Start a new run, or pass another folder."
             )
-        skipped: list[str] = []
+        broken, skipped = "", list[str]()
         for candidate in reversed([other for other in known if step is None or other <= step]):
             try:
                 return self._load(candidate, sections, stored, tuple(skipped))
@@ -195,10 +195,11 @@ class CheckpointStore:
                 if not fallback:
                     raise BrokenCheckpointError(f"{error} {self._way_out(candidate)}") from None
                 self._broken.add(candidate)
+                broken = broken or str(error)
                 aside = self._folders.path(candidate, "broken").name
                 skipped.append(str(error) if self.read_only else f"{error} Set aside as {aside}.")
         raise BrokenCheckpointError(
-            f"{skipped[0]} No older checkpoint is intact either. Start a new run."
+            f"{broken} No older checkpoint is intact either. Start a new run."
         )
 
     def _load(
