@@ -129,18 +129,18 @@ class DQNAgent(Observing):
         self._network = make(self.network)
         self.is_recurrent = hasattr(self._network, "unroll")
         self._is_noisy = noisy or any(isinstance(x, NoisyDense) for x in walk(self._network))
-        self.restart_adders()
         self._epsilons = None if exploration is None else make_schedule(exploration)
         self._learning_rates = getattr(make(optimizer), "schedule", None)
         self._check()
+        self.restart_adders()
         self._synced_at = 0
 
     def _check(self) -> None:
         box = self.action_space
-        if not isinstance(box, Box) or box.kind != "int" or box.num_categories is None:
+        if not isinstance(box, Box) or not isinstance(box.num_categories, int):
             raise self._refusal(
-                f"it takes discrete actions, but the environment's are {box}. Use an "
-                "agent for continuous actions, or another environment."
+                "it takes one choice, or several among equally many, but the environment's actions "
+                f"are {box}. Use another agent (agent=ppo), or another environment."
             )
         limits = {name: p.annotation for name, p in parameters_of(type(self)).items()}
         wrong = first_violation(vars(self), limits)
