@@ -296,6 +296,16 @@ def test_a_random_run_ends_without_updates_and_resumes_exactly(executor, tmp_pat
     assert course(tmp_path) == expected
 
 
+def test_a_random_run_moves_to_an_engine_of_ranks_and_back(tmp_path):
+    ranks = {"type": "ddp", "num_ranks": 2}
+    settings = config("torch", total_timesteps=256, agent={"type": "random"}, executor=ranks)
+    outcome = train(settings | {"evaluation": {"interval": 0}}, tmp_path)
+    assert (outcome.exit_code, outcome.steps, outcome.updates) == (0, 256, 0)
+    for steps, executor in ((512, {"type": "local"}), (768, ranks)):
+        changes = {"executor": executor, "total_timesteps": steps}
+        assert resume(tmp_path, changes=changes).steps == steps
+
+
 # -- whole runs -----------------------------------------------------------------------------------
 def run(kind: str, backend: str = "torch", env: str = "pendulum", **changes: Any) -> dict[str, Any]:
     agent = {"type": kind, "batch_size": 16, "learning_starts": 64}
