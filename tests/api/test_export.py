@@ -17,8 +17,10 @@ from rlg.api.export.formats import FORMATS
 from rlg.api.export.greedy import GreedyPolicy
 from rlg.api.export.parity import check_parity
 from rlg.errors import ExportError
-from rlg.graph.spaces import FloatBox, IntBox
+from rlg.graph import Component, Tensor, api, graph_fn
+from rlg.graph.spaces import FloatBox, IntBox, Tuple
 from tests.api.exporting import CASES, untrained
+from tests.api.test_on_policy import DoublingAgent
 
 
 def compared(case, to, folder, backend):
@@ -181,6 +183,26 @@ def test_a_recurrent_module_has_its_first_state(tmp_path):
     }
 
 
+BOUNDS = {
+    "both": (FloatBox(-1.0, 1.0), [-1.0, 0.5, 1.0]),
+    "below": (FloatBox(low=-1.0), [-1.0, 0.5, 6.0]),
+    "above": (FloatBox(high=1.0), [-4.0, 0.5, 1.0]),
+}
+
+
+@pytest.mark.parametrize("case", BOUNDS)
+@pytest.mark.parametrize("to", ["numpy", "savedmodel"])
+def test_actions_that_an_agent_clips_are_clipped_in_its_file(case, to, tmp_path):
+    box, expected = BOUNDS[case]
+    agent, kind = DoublingAgent(FloatBox(), Tuple(IntBox(), box)), FORMATS[to]
+    agent.build(roles=["actor"], executor=kind.executor())
+    policy = GreedyPolicy(agent)
+    kind.write(policy, tmp_path / f"policy{kind.suffix}", "A policy.")
+    loaded = kind.load(tmp_path / f"policy{kind.suffix}", policy)
+    found = loaded(observations=np.float32([-2.0, 0.25, 3.0]))
+    np.testing.assert_array_equal(found["actions_1"], np.float32(expected))
+
+
 # -- what is compared, and what can't be exported --------------------------------------------------
 def test_a_file_that_acts_differently_is_found_out(tmp_path):
     run, kind = untrained("ppo_normal", "numpy"), FORMATS["numpy"]
@@ -247,6 +269,27 @@ REFUSED = {
     Twice: "Twice: acting takes 2 calls of its graph",
     Counting: "Counting: acting hands its graph something that differs between environments",
 }
+
+
+class Counter(Component):
+    """Counts its calls, in a variable."""
+
+    def create_variables(self, *, inputs):
+        self.calls = self.variable("calls")
+
+    @api
+    @graph_fn
+    def call(self, inputs: Tensor) -> Tensor:
+        self.ops.assign_add(self.calls, 1.0)
+        return inputs * 1.0
+
+
+def test_policies_that_write_variables_are_refused():
+    network = {"type": "stack", "layers": [Counter(), {"type": "dense", "units": 4}]}
+    agent = DQNAgent(FloatBox(shape=(3,)), IntBox(2), network=network)
+    agent.build(BuildOptions("numpy"), roles=["actor"])
+    with pytest.raises(ExportError, match="DQNAgent: acting changes variables of its graph"):
+        GreedyPolicy(agent)
 
 
 @pytest.mark.parametrize("cls", REFUSED)

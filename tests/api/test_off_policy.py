@@ -122,6 +122,19 @@ def test_windows_end_where_a_time_limit_cuts_and_bootstrap_from_there():
     assert not records["terminals"].any()
 
 
+def test_prepared_records_are_replayed_by_the_largest_priority_so_far():
+    """As in one process, where the memory gives it; who prepares them elsewhere can't know it."""
+    memory = {"type": "prioritized_replay", "buffer_size": 64, "alpha": 1.0}
+    actor, learner = (made("td3", memory=memory, n_step=2) for _ in range(2))
+    steps = {name: np.stack([x] * 3) for name, x in step(actor).items()}
+    batch = actor.prepare(Batch(steps, 4))
+    learner.insert(batch)
+    assert learner.update_priorities([0, 1, 2, 3], np.float32([0.5, 7.0, 0.25, 2.0])) == 0
+    learner.insert(batch)
+    errors = learner._root.memory.errors_of(np.arange(8))
+    np.testing.assert_allclose(errors, [0.5, 7.0, 0.25, 2.0, 7.0, 7.0, 7.0, 7.0], rtol=1e-5)
+
+
 @pytest.mark.parametrize(("bounds", "shape"), [(2.0, (1,)), (0.1, (4,)), (50.0, (2, 3))])
 def test_the_automatic_target_entropy_is_minus_one_per_float_whatever_its_range(bounds, shape):
     agent = made("sac", FloatBox(-bounds, bounds, shape))
