@@ -58,7 +58,7 @@ def refusal(agent, *words):
 
 
 @pytest.mark.parametrize("agent", AGENTS)
-def test_an_agent_learns_from_three_environments(agent, tmp_path):
+def test_an_agent_learns_from_three_environments_and_is_drawn(agent, tmp_path):
     words = []
     if agent == "dqfd":
         file = cartpole_demonstrations(tmp_path / "d.npz")
@@ -66,6 +66,7 @@ def test_an_agent_learns_from_three_environments(agent, tmp_path):
     outcome = train(composed(agent, *words), tmp_path / "run")
     assert outcome.steps == 60
     assert outcome.updates > 0 or agent == "random"
+    assert "agent/" in (tmp_path / "run/graph.html").read_text()
 
 
 def nested_demonstrations(path):
