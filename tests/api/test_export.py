@@ -5,19 +5,22 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
 
 from rlg.api.agents.agent import BuildOptions
 from rlg.api.agents.dqn import DQNAgent
+from rlg.api.agents.on_policy import OnPolicyAgent
 from rlg.api.agents.random import RandomAgent
 from rlg.api.export.export import policy_of
 from rlg.api.export.formats import FORMATS
 from rlg.api.export.greedy import GreedyPolicy
 from rlg.api.export.parity import check_parity
 from rlg.errors import ExportError
-from rlg.graph import Component, Tensor, api, graph_fn
+from rlg.execution.types import Action
+from rlg.graph import Component, Static, Tensor, api, graph_fn
 from rlg.graph.spaces import FloatBox, IntBox, Tuple
 from tests.api.exporting import CASES, untrained
 from tests.api.test_on_policy import DoublingAgent
@@ -201,6 +204,42 @@ def test_actions_that_an_agent_clips_are_clipped_in_its_file(case, to, tmp_path)
     loaded = kind.load(tmp_path / f"policy{kind.suffix}", policy)
     found = loaded(observations=np.float32([-2.0, 0.25, 3.0]))
     np.testing.assert_array_equal(found["actions_1"], np.float32(expected))
+
+
+class Shifting(Component):
+    """Acts by what it sees, times one number, plus a number for each environment."""
+
+    @api
+    def act(self, states: Any, factor: Any, offsets: Any, explore: Static[bool] = True) -> Any:
+        return self.shifted(states, factor, offsets)
+
+    @graph_fn
+    def shifted(self, states: Tensor, factor: Tensor, offsets: Tensor) -> Tensor:
+        return states * factor + offsets
+
+
+class ShiftingAgent(OnPolicyAgent):
+    def make_root(self) -> Component:
+        return Shifting().configure(scope="agent")
+
+    def input_spaces(self) -> dict[str, Any]:
+        return {"states": FloatBox(), "factor": FloatBox(ranks=""), "offsets": FloatBox()}
+
+    def act(self, observations, state, resets, clock, *, explore=True):
+        numbers = np.float32(3.0), np.full(len(observations), 0.5, np.float32)
+        found = self.executor.execute("act", observations, *numbers, explore)
+        return Action(found, {"actions": found})
+
+
+@pytest.mark.parametrize("to", ["numpy", "savedmodel"])
+def test_what_acting_always_hands_to_its_graph_is_part_of_the_file(to, tmp_path):
+    agent, kind = ShiftingAgent(FloatBox(), FloatBox()), FORMATS[to]
+    agent.build(roles=["actor"], executor=kind.executor())
+    policy = GreedyPolicy(agent)
+    kind.write(policy, tmp_path / f"policy{kind.suffix}", "A policy.")
+    loaded = kind.load(tmp_path / f"policy{kind.suffix}", policy)
+    found = loaded(observations=np.float32([-1.0, 0.0, 2.0, 4.0]))
+    np.testing.assert_array_equal(found["actions"], np.float32([-2.5, 0.5, 6.5, 12.5]))
 
 
 # -- what is compared, and what can't be exported --------------------------------------------------
