@@ -24,9 +24,14 @@ class RainbowLearner(Learner):
     """Networks of one hidden layer that estimate probabilities of `count` returns."""
 
     def __init__(
-        self, weights: Mapping[str, NDArray[Any]], count: int, low: float, high: float
+        self,
+        weights: Mapping[str, NDArray[Any]],
+        count: int,
+        low: float,
+        high: float,
+        double: bool = True,
     ) -> None:
-        super().__init__(weights, double=True, huber_delta=None, tau=1.0)
+        super().__init__(weights, double=double, huber_delta=None, tau=1.0)
         self.atoms = [low + i * (high - low) / (count - 1) for i in range(count)]
 
     def logits(self, net: Mapping[str, torch.Tensor], states: Any, noise: Noise) -> torch.Tensor:
@@ -63,7 +68,7 @@ class RainbowLearner(Learner):
         return found
 
     def compare(
-        self, records: list[dict[str, Any]], now: Noise, target: Noise, chooser: Noise
+        self, records: list[dict[str, Any]], now: Noise, target: Noise, chooser: Noise | None
     ) -> tuple[torch.Tensor, NDArray[Any], NDArray[Any]]:
         """Cross-entropies, with gradients; TD errors of means; Kullback-Leibler divergences."""
         states, following = (
@@ -73,7 +78,9 @@ class RainbowLearner(Learner):
         atoms = torch.tensor(self.atoms)
         with torch.no_grad():
             judged = torch.softmax(self.logits(self.target, following, target), -1)
-            chosen = torch.softmax(self.logits(self.online, following, chooser), -1)
+            chosen = judged
+            if chooser is not None:  # double
+                chosen = torch.softmax(self.logits(self.online, following, chooser), -1)
             best = (chosen * atoms).sum(-1).argmax(1)
         logits = self.logits(self.online, states, now)
         items, errors, divergences = [], [], []

@@ -18,7 +18,12 @@ from tests.patience import PATIENCE
 
 def cartpole_demonstrations(path: Path) -> str:
     """A file of two episodes of CartPole, for DQfD."""
-    states = np.linspace(-0.04, 0.04, 80, dtype=np.float32).reshape(20, 4)
+    return demonstrations(path, 4)
+
+
+def demonstrations(path: Path, features: int) -> str:
+    """A file of two episodes with two actions and vectors to see, for DQfD."""
+    states = np.linspace(-0.04, 0.04, 20 * features, dtype=np.float32).reshape(20, features)
     ends = np.arange(20) % 10 == 9
     np.savez(
         path,

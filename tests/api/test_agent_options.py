@@ -1,7 +1,10 @@
-"""Every agent with three environments, a recurrent network and forbidden actions, or a refusal."""
+"""Every agent with three environments, nested observations, all kinds of actions, a recurrent
+network and forbidden actions, or a refusal.
+"""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from rlg.api.composing import compose
@@ -11,6 +14,7 @@ from rlg.api.config.validate import validate
 from rlg.api.run import train
 from rlg.errors import RLGError
 from tests.api import masked
+from tests.api.anything import ACTIONS, anything
 from tests.api.runs import cartpole_demonstrations
 
 AGENTS = groups()["agent"]
@@ -39,7 +43,7 @@ def composed(agent, *words):
     if config["network"]["type"] == "mlp":
         config["network"]["units"] = [8]
     elif config["network"]["type"] == "lstm":
-        config["network"] |= {"network": None, "units": 8}
+        config["network"] |= {"network": {"type": "mlp", "units": [8]}, "units": 8}
     config["memory"]["buffer_size"] = 60
     config["logger"]["tensorboard"] = False
     config["evaluation"]["interval"] = config["checkpoint"]["interval"] = 0
@@ -54,7 +58,7 @@ def refusal(agent, *words):
 
 
 @pytest.mark.parametrize("agent", AGENTS)
-def test_an_agent_learns_from_three_environments(agent, tmp_path):
+def test_an_agent_learns_from_three_environments_and_is_drawn(agent, tmp_path):
     words = []
     if agent == "dqfd":
         file = cartpole_demonstrations(tmp_path / "d.npz")
@@ -62,6 +66,57 @@ def test_an_agent_learns_from_three_environments(agent, tmp_path):
     outcome = train(composed(agent, *words), tmp_path / "run")
     assert outcome.steps == 60
     assert outcome.updates > 0 or agent == "random"
+    assert "agent/" in (tmp_path / "run/graph.html").read_text()
+
+
+def nested_demonstrations(path):
+    """A file of two episodes of nested observations, for DQfD."""
+    leaves = {
+        "place": np.linspace(-1, 1, 40, dtype=np.float32).reshape(20, 2),
+        "cards/0": np.arange(20) % 3,
+        "cards/1": np.stack([np.arange(20) % 2, np.arange(20) % 4], 1),
+    }
+    seen = {f"{what}/{key}": x for what in ("states", "next_states") for key, x in leaves.items()}
+    ends = np.arange(20) % 10 == 9
+    rest = {"actions": np.arange(20) % 3, "rewards": np.ones(20, np.float32), "terminals": ends}
+    np.savez(path, **seen, **rest)
+    return path
+
+
+CASES = [(agent, None) for agent in AGENTS] + [(agent, "lstm") for agent in (*OBEYING, "dqn")]
+
+
+@pytest.mark.parametrize(("agent", "network"), CASES)
+def test_an_agent_learns_from_nested_observations_with_categories(agent, network, tmp_path):
+    words = [f"env={anything('nested', 'bounded' if agent in FLOATS else 'choice')}"]
+    if network is not None:
+        words.append(f"network={network}")
+    if agent == "dqfd":
+        file = nested_demonstrations(tmp_path / "d.npz")
+        words += [f"agent.demonstrations={file}", "agent.pretrain_updates=2"]
+    outcome = train(composed(agent, *words), tmp_path / "run")
+    assert (outcome.steps, outcome.updates > 0) == (60, agent != "random")
+
+
+VALUED = "it takes one choice, or several among equally many, but the environment's actions are"
+BOUNDED = "it takes floats with finite bounds"
+REFUSED = {
+    "sac": dict.fromkeys(("choices", "different", "unbounded", "nested"), BOUNDED),
+    **dict.fromkeys(FLOATS, dict.fromkeys({*ACTIONS} - {"bounded"}, BOUNDED)),
+    "random": {"unbounded": "uniform draws need both bounds. Bound it in the environment."},
+}
+# Everybody else that does not learn a policy estimates the values of choices.
+CHOOSING = dict.fromkeys(("different", "bounded", "unbounded", "nested"), VALUED)
+
+
+@pytest.mark.parametrize("agent", sorted({*AGENTS} - {*OBEYING}))
+def test_actions_that_an_agent_can_not_take_are_refused_with_the_reason(agent):
+    for kind, reason in REFUSED.get(agent, CHOOSING).items():
+        name = anything("numbers", kind)
+        text = refusal(agent, f"env={name}")
+        assert reason in text
+        assert text.startswith("agent=")
+        assert f" with env={name}: agent " in text
 
 
 @pytest.mark.parametrize("agent", [*OBEYING, "dqn", "r2d2"])

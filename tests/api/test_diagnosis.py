@@ -81,6 +81,14 @@ def test_on_policy_batches_are_those_that_failed(tmp_path, cracking):
         assert np.isfinite(batch["rewards"]).all()
 
 
+def test_gradients_that_are_not_finite_are_named_and_saved(tmp_path, cracking):
+    line = broken(tmp_path, agent={"type": "a3c", "n_steps": 16}, **cracking)
+    assert line.startswith("train/policy_loss is nan at step ")
+    assert ": the gradient of head/outputs-all/output/bias is not finite. The batch is in" in line
+    with np.load(tmp_path / "run/nan_batch.npz") as batch:
+        assert np.isnan(batch["head/outputs-all/output/bias"]).all()
+
+
 @pytest.mark.parametrize("backend", ["torch", "tf"])
 def test_weights_that_grew_too_large_are_named(tmp_path, backend):
     optimizer = {"type": "sgd", "learning_rate": 1e30}

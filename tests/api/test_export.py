@@ -5,20 +5,25 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
 
 from rlg.api.agents.agent import BuildOptions
 from rlg.api.agents.dqn import DQNAgent
+from rlg.api.agents.on_policy import OnPolicyAgent
 from rlg.api.agents.random import RandomAgent
 from rlg.api.export.export import policy_of
 from rlg.api.export.formats import FORMATS
 from rlg.api.export.greedy import GreedyPolicy
 from rlg.api.export.parity import check_parity
 from rlg.errors import ExportError
-from rlg.graph.spaces import FloatBox, IntBox
+from rlg.execution.types import Action
+from rlg.graph import Component, Static, Tensor, api, graph_fn
+from rlg.graph.spaces import FloatBox, IntBox, Tuple
 from tests.api.exporting import CASES, untrained
+from tests.api.test_on_policy import DoublingAgent
 
 
 def compared(case, to, folder, backend):
@@ -181,6 +186,62 @@ def test_a_recurrent_module_has_its_first_state(tmp_path):
     }
 
 
+BOUNDS = {
+    "both": (FloatBox(-1.0, 1.0), [-1.0, 0.5, 1.0]),
+    "below": (FloatBox(low=-1.0), [-1.0, 0.5, 6.0]),
+    "above": (FloatBox(high=1.0), [-4.0, 0.5, 1.0]),
+}
+
+
+@pytest.mark.parametrize("case", BOUNDS)
+@pytest.mark.parametrize("to", ["numpy", "savedmodel"])
+def test_actions_that_an_agent_clips_are_clipped_in_its_file(case, to, tmp_path):
+    box, expected = BOUNDS[case]
+    agent, kind = DoublingAgent(FloatBox(), Tuple(IntBox(), box)), FORMATS[to]
+    agent.build(roles=["actor"], executor=kind.executor())
+    policy = GreedyPolicy(agent)
+    kind.write(policy, tmp_path / f"policy{kind.suffix}", "A policy.")
+    loaded = kind.load(tmp_path / f"policy{kind.suffix}", policy)
+    found = loaded(observations=np.float32([-2.0, 0.25, 3.0]))
+    np.testing.assert_array_equal(found["actions_1"], np.float32(expected))
+
+
+class Shifting(Component):
+    """Acts by what it sees, times one number, plus a number for each environment."""
+
+    @api
+    def act(self, states: Any, factor: Any, offsets: Any, explore: Static[bool] = True) -> Any:
+        return self.shifted(states, factor, offsets)
+
+    @graph_fn
+    def shifted(self, states: Tensor, factor: Tensor, offsets: Tensor) -> Tensor:
+        return states * factor + offsets
+
+
+class ShiftingAgent(OnPolicyAgent):
+    def make_root(self) -> Component:
+        return Shifting().configure(scope="agent")
+
+    def input_spaces(self) -> dict[str, Any]:
+        return {"states": FloatBox(), "factor": FloatBox(ranks=""), "offsets": FloatBox()}
+
+    def act(self, observations, state, resets, clock, *, explore=True):
+        numbers = np.float32(3.0), np.full(len(observations), 0.5, np.float32)
+        found = self.executor.execute("act", observations, *numbers, explore)
+        return Action(found, {"actions": found})
+
+
+@pytest.mark.parametrize("to", ["numpy", "savedmodel"])
+def test_what_acting_always_hands_to_its_graph_is_part_of_the_file(to, tmp_path):
+    agent, kind = ShiftingAgent(FloatBox(), FloatBox()), FORMATS[to]
+    agent.build(roles=["actor"], executor=kind.executor())
+    policy = GreedyPolicy(agent)
+    kind.write(policy, tmp_path / f"policy{kind.suffix}", "A policy.")
+    loaded = kind.load(tmp_path / f"policy{kind.suffix}", policy)
+    found = loaded(observations=np.float32([-1.0, 0.0, 2.0, 4.0]))
+    np.testing.assert_array_equal(found["actions"], np.float32([-2.5, 0.5, 6.5, 12.5]))
+
+
 # -- what is compared, and what can't be exported --------------------------------------------------
 def test_a_file_that_acts_differently_is_found_out(tmp_path):
     run, kind = untrained("ppo_normal", "numpy"), FORMATS["numpy"]
@@ -247,6 +308,27 @@ REFUSED = {
     Twice: "Twice: acting takes 2 calls of its graph",
     Counting: "Counting: acting hands its graph something that differs between environments",
 }
+
+
+class Counter(Component):
+    """Counts its calls, in a variable."""
+
+    def create_variables(self, *, inputs):
+        self.calls = self.variable("calls")
+
+    @api
+    @graph_fn
+    def call(self, inputs: Tensor) -> Tensor:
+        self.ops.assign_add(self.calls, 1.0)
+        return inputs * 1.0
+
+
+def test_policies_that_write_variables_are_refused():
+    network = {"type": "stack", "layers": [Counter(), {"type": "dense", "units": 4}]}
+    agent = DQNAgent(FloatBox(shape=(3,)), IntBox(2), network=network)
+    agent.build(BuildOptions("numpy"), roles=["actor"])
+    with pytest.raises(ExportError, match="DQNAgent: acting changes variables of its graph"):
+        GreedyPolicy(agent)
 
 
 @pytest.mark.parametrize("cls", REFUSED)

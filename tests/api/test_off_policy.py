@@ -122,6 +122,19 @@ def test_windows_end_where_a_time_limit_cuts_and_bootstrap_from_there():
     assert not records["terminals"].any()
 
 
+def test_prepared_records_are_replayed_by_the_largest_priority_so_far():
+    """As in one process, where the memory gives it; who prepares them elsewhere can't know it."""
+    memory = {"type": "prioritized_replay", "buffer_size": 64, "alpha": 1.0}
+    actor, learner = (made("td3", memory=memory, n_step=2) for _ in range(2))
+    steps = {name: np.stack([x] * 3) for name, x in step(actor).items()}
+    batch = actor.prepare(Batch(steps, 4))
+    learner.insert(batch)
+    assert learner.update_priorities([0, 1, 2, 3], np.float32([0.5, 7.0, 0.25, 2.0])) == 0
+    learner.insert(batch)
+    errors = learner._root.memory.errors_of(np.arange(8))
+    np.testing.assert_allclose(errors, [0.5, 7.0, 0.25, 2.0, 7.0, 7.0, 7.0, 7.0], rtol=1e-5)
+
+
 @pytest.mark.parametrize(("bounds", "shape"), [(2.0, (1,)), (0.1, (4,)), (50.0, (2, 3))])
 def test_the_automatic_target_entropy_is_minus_one_per_float_whatever_its_range(bounds, shape):
     agent = made("sac", FloatBox(-bounds, bounds, shape))
@@ -294,6 +307,16 @@ def test_a_random_run_ends_without_updates_and_resumes_exactly(executor, tmp_pat
     assert 10 < expected[2][-1]["eval/mean_reward"] < 60
     assert resume(tmp_path, checkpoint=512).resumed_at == 512
     assert course(tmp_path) == expected
+
+
+def test_a_random_run_moves_to_an_engine_of_ranks_and_back(tmp_path):
+    ranks = {"type": "ddp", "num_ranks": 2}
+    settings = config("torch", total_timesteps=256, agent={"type": "random"}, executor=ranks)
+    outcome = train(settings | {"evaluation": {"interval": 0}}, tmp_path)
+    assert (outcome.exit_code, outcome.steps, outcome.updates) == (0, 256, 0)
+    for steps, executor in ((512, {"type": "local"}), (768, ranks)):
+        changes = {"executor": executor, "total_timesteps": steps}
+        assert resume(tmp_path, changes=changes).steps == steps
 
 
 # -- whole runs -----------------------------------------------------------------------------------

@@ -13,6 +13,14 @@ from rlg.api.config.validate import validate
 from rlg.api.run import resume, train
 from tests.api.runs import cartpole_demonstrations, course
 
+# Agents, and some with another network or other actions than theirs by default.
+CASES: dict[str, list[str]] = {
+    **{name: [] for name in groups()["agent"]},
+    "a3c, recurrent": ["network=lstm"],
+    "impala, recurrent": ["network=lstm"],
+    "ppo, recurrent": ["network=lstm", "agent.normalize_observations=true"],
+    "sac, choices": ["env=cartpole"],
+}
 ENVS = {"sac": "pendulum", "td3": "pendulum", "ddpg": "pendulum", "r2d2": "recall"}
 # Small enough for a second, with checkpoints in the middle of segments, windows and sequences.
 SIZES: dict[str, Any] = {
@@ -29,9 +37,9 @@ SIZES: dict[str, Any] = {
 }
 
 
-def composed(agent: str, backend: str) -> dict[str, Any]:
+def composed(agent: str, backend: str, *more: str) -> dict[str, Any]:
     env = ENVS.get(agent, "cartpole")
-    words = [f"agent={agent}", f"env={env}", f"backend={backend}", "executor=local"]
+    words = [f"agent={agent}", f"env={env}", f"backend={backend}", "executor=local", *more]
     with initialize_config_module("rlg.conf", version_base="1.3"):
         found: Any = OmegaConf.to_container(compose("train", overrides=words), resolve=True)
     found["agent"] |= {key: value for key, value in SIZES.items() if key in found["agent"]}
@@ -51,9 +59,10 @@ def composed(agent: str, backend: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("backend", ["torch", "tf"])
-@pytest.mark.parametrize("agent", groups()["agent"])
-def test_a_resumed_run_of_any_agent_equals_one_that_was_not_stopped(agent, backend, tmp_path):
-    settings = composed(agent, backend)
+@pytest.mark.parametrize("case", CASES)
+def test_a_resumed_run_of_any_agent_equals_one_that_was_not_stopped(case, backend, tmp_path):
+    agent = case.partition(",")[0]
+    settings = composed(agent, backend, *CASES[case])
     if "demonstrations" in settings["agent"]:
         file = cartpole_demonstrations(tmp_path / "demonstrations.npz")
         settings["agent"]["demonstrations"] = file

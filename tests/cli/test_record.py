@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import rlg as package
+from rlg.envs.vector import Step
+from rlg.execution.demonstrations import Recorder
 from tests.cli.conftest import TINY
 
 
@@ -50,6 +52,19 @@ def test_what_an_evaluation_cuts_is_recorded_as_truncated(rlg, folder):
     steps = dict(np.load(folder / "d.npz"))
     assert not steps["terminals"].any()
     assert np.flatnonzero(steps["truncations"]).tolist() == [4, 9, 14, 19]
+
+
+def test_an_episode_that_ends_by_itself_where_it_would_be_cut_is_not_truncated(tmp_path):
+    recorder, observations = Recorder(tmp_path / "d.npz"), np.zeros((1, 2), "float32")
+    recorder.max_steps = 2
+    no, yes = np.array([False]), np.array([True])
+    for terminals in (no, yes, no, no):  # an end at the second step, and a cut at the fourth
+        step = Step(observations, np.ones(1, "float32"), terminals, no, observations, *[no] * 3)
+        recorder.add(observations, np.zeros(1, np.int64), step)
+    assert recorder.save() == 4
+    with np.load(tmp_path / "d.npz") as steps:
+        assert steps["terminals"].tolist() == [False, True, False, False]
+        assert steps["truncations"].tolist() == [False, False, False, True]
 
 
 def test_a_mistake_gets_one_line(rlg, folder, run):

@@ -61,6 +61,31 @@ def test_the_loss_weighs_both_models_by_beta(backend, actions, taken, inverse):
 
 
 @pytest.mark.parametrize("backend", ["torch", "tf"])
+def test_one_model_looks_ahead_from_state_and_action_and_the_other_at_both_states(backend):
+    network = {"type": "mlp", "units": [2], "activation": "relu"}
+    test = made(backend, IntBox(3), network=network, features=2, units=2, eta=1.0, beta=0.5)
+    eye = np.eye(2)
+    constants(
+        test,
+        **{
+            "mlp-0__dense-0__kernel": eye,
+            "network__dense-1__kernel": eye,
+            # Foreseen is the state itself, and one more of its first number behind action 2.
+            "forward__dense-0__kernel": [[1, 0], [0, 1], [0, 0], [0, 0], [1, 0]],
+            "forward__dense-1__kernel": eye,
+            # Logits: the first number before, the second one afterwards, 0.
+            "inverse__dense-0__kernel": [[1, 0], [0, 0], [0, 0], [0, 1]],
+            "inverse__dense-1__kernel": [[1, 0, 0], [0, 1, 0]],
+        },
+    )
+    states, following = [[1.0, 2.0], [0.0, 3.0]], [[3.0, 4.0], [1.0, 0.0]]
+    rewards, loss = test.call("update", states, [0, 2], following)
+    np.testing.assert_allclose(rewards, [0.5 * (4.0 + 4.0), 0.5 * 9.0], rtol=1e-6)
+    surprises = np.log(np.e + np.exp(4.0) + 1.0) - 1.0, np.log(3.0)
+    assert loss == pytest.approx(0.5 * np.mean(surprises) + 0.5 * np.mean(rewards), rel=1e-5)
+
+
+@pytest.mark.parametrize("backend", ["torch", "tf"])
 def test_repeated_transitions_earn_less_and_less_and_new_ones_more(backend):
     network = {"type": "mlp", "units": [16], "activation": "tanh"}
     test = made(backend, IntBox(2), network=network, features=4, units=16, optimizer=ADAM)

@@ -57,6 +57,17 @@ def test_a_burn_in_changes_nothing_but_what_is_learned_from(backend):
     np.testing.assert_allclose(priorities, expected, rtol=1e-4)
 
 
+@pytest.mark.parametrize("backend", ["torch", "tf"])
+def test_importance_weights_multiply_sequences_and_masks_their_steps(backend):
+    records = sequences()
+    records["masks"][1, 2:4] = 0.0
+    test, weights = learner(backend), np.float32([0.5, 1.0, 0.0, 0.25, 2.0])
+    loss, errors, _ = test.call("update_from", records, weights)
+    assert (errors[1, 2:4] == 0.0).all()
+    assert np.count_nonzero(errors) == 28
+    np.testing.assert_allclose(loss, np.mean(weights[:, None] * 0.5 * errors**2), rtol=1e-4)
+
+
 def test_torch_and_tensorflow_agree_over_30_updates():
     options = {
         "stored_state": True,

@@ -85,6 +85,14 @@ def test_a_margin_keeps_others_below_the_demonstrated_action(backend):
     test.test("loss", q, [1, 0, 1, 2], [0.0, 1.0, 0.0, 0.5], expected=(0.55, [0, 1.8, 0, 0.4]))
 
 
+def test_the_margin_of_several_sub_actions_is_their_mean(backend):
+    spaces = {"q": Box((2, 3)), "actions": IntBox(3, shape=(2,)), "weights": FloatBox()}
+    test = ComponentTest(LargeMarginLoss(0.8), spaces, backend)
+    q = [[[1.0, 2.0, 0.0], [3.0, 3.0, 3.0]], [[1.0, 2.0, 0.0], [1.0, 1.5, 0.0]]]
+    # Items as above: 0 and 0.8, 1.8 and 0.3.
+    test.test("loss", q, [[1, 2], [0, 1]], expected=(0.725, [0.4, 1.05]))
+
+
 def test_distances(backend):
     both = dict.fromkeys(["predictions", "targets"], Box((2,)))
     test = ComponentTest(EuclideanLoss(), {**both, "weights": FloatBox()}, backend)

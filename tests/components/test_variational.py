@@ -19,8 +19,8 @@ SPACES = {"inputs": Box((3,)), "code": Box((2,))}
 
 
 class Fitted(Component):
-    def __init__(self) -> None:
-        self.model = VariationalAutoencoder(1, MLP, MLP, kl_weight=0.01)
+    def __init__(self, kl_weight: float = 0.01) -> None:
+        self.model = VariationalAutoencoder(1, MLP, MLP, kl_weight)
         self.optimizer = Adam(0.01)
 
     @api
@@ -64,6 +64,16 @@ def test_codes_are_drawn_anew_each_time():
     test = ComponentTest(VariationalAutoencoder(2, MLP, MLP), SPACES, "numpy")
     inputs = np.ones((2, 3), "float32")
     assert not np.array_equal(test.call("call", inputs), test.call("call", inputs))
+
+
+@pytest.mark.parametrize("backend", ["torch", "tf"])
+def test_what_is_decoded_teaches_how_far_codes_are_spread(backend):
+    """Gradients flow through the draw: nothing else would move the deviation here."""
+    test = ComponentTest(Fitted(kl_weight=0.0), {"inputs": Box((3,))}, backend, seed=2)
+    test.call("fit", np.ones((2, 3), "float32"))
+    biases = {path: x for path, x in test.executor.get_weights().items() if path.endswith("bias")}
+    (spread,) = (x for path, x in biases.items() if "log_std" in path)
+    np.testing.assert_allclose(np.abs(spread), [0.01], rtol=1e-3)  # one step of Adam
 
 
 def test_images_are_refused():

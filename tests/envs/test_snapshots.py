@@ -228,3 +228,22 @@ def test_restored_environments_are_those_of_gymnasium():
         observation, *_ = plain.step(chosen[0])
     assert np.array_equal(env.restore(env.snapshot())[0], observation)
     assert np.array_equal(step.observations[0], observation)
+
+
+def test_an_episode_of_minatar_does_not_know_how_the_one_before_it_ended():
+    """Its environments repeat the last action now and then, also at the start of an episode."""
+
+    def second_episodes(action):
+        env, found = make_env("minatar_breakout", 30), [None] * 30
+        env.reset()
+        has_ended = np.zeros(30, np.bool_)
+        while any(one is None for one in found):
+            step = env.step(np.where(has_ended, 0, action))
+            for row in np.flatnonzero(has_ended):
+                if found[row] is None:
+                    found[row] = step.final_observations[row]
+            has_ended |= step.terminals | step.truncations
+        env.close()
+        return np.array(found)
+
+    np.testing.assert_array_equal(second_episodes(1), second_episodes(2))

@@ -8,6 +8,7 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
+from rlg.errors import EnvironmentFailure
 from rlg.execution.adders import Segments, Steps
 from rlg.execution.cadence import Cadence
 from rlg.execution.engines.local import LocalPool
@@ -43,6 +44,28 @@ def assert_equal(found, expected):
         if entry.name == "columns":
             mine, theirs = mine["number"], theirs["number"]
         np.testing.assert_array_equal(mine, theirs, entry.name)
+
+
+class Leaking(Numbered):
+    """Its sixth step earns environment 1 no number."""
+
+    def step(self, actions):
+        self.taken = getattr(self, "taken", 0) + 1
+        step = super().step(actions)
+        if self.taken == 6:
+            step.rewards[1] = np.nan
+        return step
+
+
+@pytest.mark.parametrize("count", [None, 1, 4])
+def test_what_is_not_finite_is_named_by_its_step_also_behind_a_stop(count):
+    made = SteppingSampler(Leaking((30, 20)), Noting(None), Segments(), 9)
+    made.start()
+    if count is not None:
+        assert made.sample(Clock(steps=100), after(count)) is None
+    line = "numbered: the reward of environment 1 is nan at step 110"
+    with pytest.raises(EnvironmentFailure, match=line):
+        made.sample(Clock(steps=100))
 
 
 @pytest.mark.parametrize("recurrent", [True, False])

@@ -126,9 +126,9 @@ class DQNAgent(EpsilonGreedyAgent, Observing):
         self._network = make(self.network)
         self.is_recurrent = hasattr(self._network, "unroll")
         self._is_noisy = noisy or any(isinstance(x, NoisyDense) for x in walk(self._network))
-        self.restart_adders()
         self._learning_rates = getattr(make(optimizer), "schedule", None)
         self._check()
+        self.restart_adders()
         self._synced_at = 0
 
     def _check(self) -> None:

@@ -32,10 +32,10 @@ class EpsilonGreedyAgent(Agent):
     def _check_choices(self) -> None:
         """Refuses other actions, and numbers that are out of bounds."""
         box = self.action_space
-        if not isinstance(box, Box) or box.kind != "int" or box.num_categories is None:
+        if not isinstance(box, Box) or not isinstance(box.num_categories, int):
             raise self._refusal(
-                f"it takes discrete actions, but the environment's are {box}. Use an "
-                "agent for continuous actions, or another environment."
+                "it takes one choice, or several among equally many, but the environment's actions "
+                f"are {box}. Use another agent (agent=ppo), or another environment."
             )
         limits = {name: p.annotation for name, p in parameters_of(type(self)).items()}
         wrong = first_violation(vars(self), limits)

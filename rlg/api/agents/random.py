@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -31,7 +31,10 @@ class RandomAgent(Agent):
     loops: ClassVar[tuple[str, ...]] = ("replay",)
     parts: ClassVar[tuple[str, ...]] = ()
     learns_whole = "it learns nothing"
-    apis: ClassVar[Mapping[str, tuple[str, ...]]] = {"actor": ("act",), "learner": ("act",)}
+    # A graph must have something: memories that checkpoints move through are empty.
+    apis: ClassVar[Mapping[str, tuple[str, ...]]] = dict.fromkeys(
+        ("actor", "learner", "memory"), ("act",)
+    )
     acting_scopes: ClassVar[tuple[str, ...]] = ()
 
     def __init__(
@@ -69,6 +72,10 @@ class RandomAgent(Agent):
 
     def insert(self, batch: Batch, first_env: int = 0) -> None:
         """Forgets them."""
+
+    def export(self) -> Iterator[Batch]:
+        """No replay data."""
+        return iter(())
 
     def observe(
         self,

@@ -6,7 +6,7 @@ from typing import Any
 
 from rlg.graph import Static, Tensor, api, graph_fn
 from rlg.graph.components.algorithms.dqn import DQN
-from rlg.graph.components.algorithms.sequences import with_time
+from rlg.graph.components.algorithms.sequences import part_of, with_time
 from rlg.graph.components.networks.stack import accepted
 from rlg.graph.limits import NonNegativeInt
 from rlg.graph.spaces import Space, map_leaves
@@ -106,8 +106,9 @@ class RecurrentDQN(DQN):
     def best(self, q_values: Tensor) -> Tensor:
         return self.ops.argmax(q_values, -1)
 
+    # Declared: a dry run sees a first axis of fixed size, which is time here, and no bounds, from
+    # which the target network knows the categories of its inputs.
     def _steps(self, records: Space) -> Space:
-        """Declared: a dry run sees a first axis of fixed size, which is time here."""
         return with_time(records)
 
     @graph_fn(spaces=_steps)
@@ -115,12 +116,18 @@ class RecurrentDQN(DQN):
         """The same tensors, with time in their ranks."""
         return records
 
-    @graph_fn
+    def _early(self, records: Space) -> Space:
+        return part_of(records, slice(self.burn_in))
+
+    @graph_fn(spaces=_early)
     def early(self, records: Tensor) -> Tensor:
         """The steps of the burn-in."""
         return map_leaves(lambda x: x[:, : self.burn_in], records)
 
-    @graph_fn
+    def _late(self, records: Space) -> Space:
+        return part_of(records, slice(self.burn_in, None))
+
+    @graph_fn(spaces=_late)
     def late(self, records: Tensor) -> Tensor:
         """The steps behind it, which are learned from."""
         return map_leaves(lambda x: x[:, self.burn_in :], records)
