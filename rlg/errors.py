@@ -76,3 +76,11 @@ class EnvironmentFailure(RLGError, RuntimeError):  # noqa: N818 - an Environment
 
 class TrackingError(RLGError, RuntimeError):
     """A run folder that can't be used, or a value that can't be logged."""
+
+
+def error_line(error: BaseException) -> str:
+    """An error in one line: its message, with its type where it wasn't written for people."""
+    text = " ".join(str(error).split())
+    if isinstance(error, RLGError):
+        return text
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -17,8 +17,8 @@ import yaml
 
 from rlg.api.phases import BAD_CONFIGURATION, exit_code_of, phase
 from rlg.display.readable import short
-from rlg.errors import SpecError, TrackingError
-from rlg.tracking.folder import RunFolder, claim, error_line
+from rlg.errors import SpecError, TrackingError, error_line
+from rlg.tracking.folder import RunFolder, claim
 
 RUN_DIR = "hydra.run.dir"
 TRUST = "RLG_TRUST_PLUGINS"

@@ -30,7 +30,7 @@ from rlg.api.phases import (
 )
 from rlg.api.session import Session
 from rlg.display.readable import short
-from rlg.errors import CheckpointError, ExecutionError, RLGError, SpecError
+from rlg.errors import CheckpointError, ExecutionError, RLGError, SpecError, error_line
 from rlg.execution.engines import check_engine
 from rlg.execution.engines.ranks.collective import DeadRankError
 from rlg.execution.engines.settings import actor_task, is_follower
@@ -38,7 +38,7 @@ from rlg.execution.evaluation import Evaluation
 from rlg.spelling import flat
 from rlg.tracking.checkpoints.store import BrokenCheckpointError, CheckpointStore
 from rlg.tracking.files import write_atomically
-from rlg.tracking.folder import RunFolder, error_line
+from rlg.tracking.folder import RunFolder
 
 # Sections and keys that no checkpoint depends on.
 FREE = (

@@ -6,8 +6,7 @@ import sys
 import traceback
 
 from rlg.api.phases import FAILED, exit_code_of
-from rlg.errors import RLGError
-from rlg.tracking.folder import error_line
+from rlg.errors import RLGError, error_line
 
 
 class JobsFailedError(RLGError):

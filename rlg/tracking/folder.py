@@ -16,7 +16,7 @@ from pathlib import Path
 from traceback import format_exception
 from typing import Any, Literal, Self, get_args
 
-from rlg.errors import RLGError, TrackingError
+from rlg.errors import RLGError, TrackingError, error_line
 from rlg.tracking import lock
 from rlg.tracking.files import numbers, to_json, write_atomically
 from rlg.tracking.log import RunLog
@@ -302,11 +302,3 @@ def claim(path: Path) -> Path:
             else:
                 return candidate
     raise AssertionError("there are always more numbers")
-
-
-def error_line(error: BaseException) -> str:
-    """An error in one line: its message, with its type where it wasn't written for people."""
-    text = " ".join(str(error).split())
-    if isinstance(error, RLGError):
-        return text
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__

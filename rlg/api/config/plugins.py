@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
 
-from rlg.errors import SpecError
-from rlg.tracking.folder import error_line
+from rlg.errors import SpecError, error_line
 
 
 def load_plugins(names: Iterable[str]) -> None:

@@ -25,9 +25,9 @@ from rlg.api.run import OnStart, Outcome, Start, resume, train
 from rlg.api.sweeps.stopping import NamedLines, worker_of
 from rlg.backends.threads import share_threads
 from rlg.display.readable import short
-from rlg.errors import CheckpointError, SpecError
+from rlg.errors import CheckpointError, SpecError, error_line
 from rlg.tracking.checkpoints.store import BrokenCheckpointError, CheckpointStore
-from rlg.tracking.folder import RunFolder, error_line
+from rlg.tracking.folder import RunFolder
 from rlg.tracking.meta import timestamp
 from rlg.tracking.sweeps import DONE, MISSING, RUNNING, Job, config_of, digest_of, state_of
 
