@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from rlg.api.agents.masks import MASK
 from rlg.backends.executor import GraphExecutor, make_executor
 from rlg.errors import ComponentError, ExecutionError
 from rlg.execution.cadence import Cadence
@@ -33,8 +34,6 @@ from rlg.graph.spaces import Dict, Space, flatten, map_leaves
 # Kinds of variables: replay data, and what acting and learning go by.
 RECORDS = "record"
 MODEL = tuple(kind for kind in KINDS if kind not in (RECORDS, "shared"))
-# The key of Dict observations that says which actions are allowed, bool or 0 and 1.
-MASK = "action_mask"
 
 
 @dataclass(frozen=True)
@@ -92,8 +91,9 @@ class Agent:
         if not self.takes_masks:
             raise ComponentError(
                 f"{type(self).__name__}: the observations have an {MASK!r}, but it would choose "
-                "forbidden actions all the same. Use an agent that obeys masks: ppo, a2c, a3c or "
-                "impala; or an environment that gives the key another name."
+                "forbidden actions all the same. Use an agent that obeys masks: dqn, rainbow, "
+                "qr_dqn, r2d2, dqfd, apex, pqn, ppo, a2c, a3c or impala; or an environment that "
+                "gives the key another name."
             )
 
     # -- what each agent says ---------------------------------------------------------------------
