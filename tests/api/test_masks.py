@@ -156,6 +156,14 @@ def test_networks_learn_nothing_from_the_mask(name):
     assert first.shape == (3, 8)
 
 
+def test_a_network_chosen_by_observations_knows_them_without_the_mask():
+    states = Dict(kind=IntBox(3), place=Box((2,)), action_mask=BoolBox((4,)))
+    agent = made("dqn", states=states, network={"type": "auto", "units": [8]})
+    assert agent.network["observation_space"] == Dict(kind=IntBox(3), place=Box((2,)))
+    first, *_ = (x for path, x in agent.get_weights().items() if "kernel" in path)
+    assert first.shape == (5, 8)  # one-hot, and two numbers
+
+
 class Priced(masked.Masked):
     """Shows what each action earns: the best allowed one is to be found."""
 
