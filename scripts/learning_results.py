@@ -48,9 +48,10 @@ TEXT = f"""\
 and `seed=` added, on one thread. After the whole budget, without a stop at a good moment, the last
 weights play {EPISODES} new episodes without exploration. Mean and deviation are over the means of
 the seeds; bold means are below the threshold. Lines without one are there to be compared: DQfD with
-DQN after as many steps. Published figures are rl-zoo3's where no other source is named. Seconds are medians, on a
-machine with other work on it: compare CPU seconds. `agent=dqfd` learns from {DEMONSTRATIONS}
-episodes that `rlg eval RUN --record` wrote, of `agent=dqn env=cartpole {" ".join(DEMONSTRATOR)}`.
+DQN after as many steps. Published figures are rl-zoo3's where no other source is named. Seconds are
+medians, on a machine with other work on it: compare CPU seconds. `agent=dqfd` learns from
+{DEMONSTRATIONS} episodes that `rlg eval RUN --record` wrote, of
+`agent=dqn env=cartpole {" ".join(DEMONSTRATOR)}`.
 """
 
 

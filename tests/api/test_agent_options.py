@@ -20,6 +20,7 @@ from tests.api.runs import cartpole_demonstrations
 AGENTS = groups()["agent"]
 FLOATS = ("td3", "ddpg")  # agents for continuous actions alone
 OBEYING = ("a2c", "a3c", "impala", "ppo")
+CHOOSING = ("apex", "dqn", "pqn", "qr_dqn", "rainbow")  # obey masks too, by their Q-values
 SMALL = {
     "learning_starts": 24,
     "train_freq": 12,
@@ -148,8 +149,14 @@ def test_each_agent_is_said_to_take_recurrent_networks_or_to_refuse_them():
     assert {*OBEYING, "dqn", "r2d2", *WITHOUT_MEMORY} == set(AGENTS)
 
 
-@pytest.mark.parametrize("network", ["mlp", "lstm"])
-@pytest.mark.parametrize("agent", OBEYING)
+@pytest.mark.parametrize(
+    ("agent", "network"),
+    [
+        *((agent, network) for agent in OBEYING for network in ("mlp", "lstm")),
+        *((agent, "mlp") for agent in CHOOSING),
+        *((agent, "lstm") for agent in ("dqn", "r2d2")),
+    ],
+)
 def test_actions_that_the_observations_forbid_are_never_taken(agent, network, tmp_path):
     masked.register()  # it raises on a forbidden action
     words = ("env=plain/Masked-v0", f"network={network}")
@@ -158,8 +165,8 @@ def test_actions_that_the_observations_forbid_are_never_taken(agent, network, tm
 
 def test_agents_that_would_disobey_masks_refuse_them():
     masked.register()
-    for agent in set(AGENTS) - {*OBEYING, *FLOATS}:
-        words = [] if agent == "random" else ["network=lstm" if agent == "r2d2" else "network=mlp"]
+    for agent in set(AGENTS) - {*OBEYING, *CHOOSING, "dqfd", "r2d2", *FLOATS}:
+        words = [] if agent == "random" else ["network=mlp"]
         text = refusal(agent, "env=plain/Masked-v0", *words)
         assert "have an 'action_mask', but it would choose forbidden actions" in text
-        assert "ppo, a2c, a3c or impala" in text
+        assert "dqn, rainbow, qr_dqn, r2d2, dqfd, apex, pqn, ppo, a2c, a3c or impala" in text

@@ -46,7 +46,7 @@ def test_numpy_acts_as_every_agent_does_on_torch(case, tmp_path):
 
 
 # Feed-forward, recurrent with what it remembers of rewards, images, masks, scaled actions.
-SOME = ["rainbow", "impala_lstm", "pong", "ppo_masks", "sac", "ppo_squashed"]
+SOME = ["rainbow", "impala_lstm", "pong", "ppo_masks", "dqn_masks", "sac", "ppo_squashed"]
 
 
 @pytest.mark.parametrize("case", SOME)

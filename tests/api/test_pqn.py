@@ -130,7 +130,7 @@ def test_as_many_actions_are_random_as_the_clock_says_and_none_in_evaluations():
 
 # -- refusals -------------------------------------------------------------------------------------
 LSTM = {"type": "lstm", "units": 4, "network": None}
-MASKED = Dict(seen=Box((3,)), action_mask=BoolBox(shape=(3,)))
+MASKED = Dict(seen=Box((3,)), action_mask=BoolBox(shape=(4,)))
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ MASKED = Dict(seen=Box((3,)), action_mask=BoolBox(shape=(3,)))
         ({"network": LSTM}, "agent pqn: it learns from shuffled single steps, so it has no recurr"),
         ({"network": {**MLP, "noisy": True}}, "agent pqn: it explores by epsilon, and noisy layer"),
         ({"action_space": FloatBox(-1.0, 1.0)}, "agent pqn: it takes one choice, or several"),
-        ({"observation_space": MASKED}, "have an 'action_mask', but it would choose forbidden act"),
+        ({"observation_space": MASKED}, "has the shape .4,., but the actions are .* Give it the s"),
         ({"q_lambda": 1.5}, "agent pqn: q_lambda must be between 0 and 1, got 1.5"),
         ({"n_steps": 0}, "agent pqn: n_steps must be at least 1, got 0"),
         ({"batch_size": 0}, "agent pqn: batch_size must be at least 1, got 0"),

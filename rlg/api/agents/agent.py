@@ -25,6 +25,7 @@ from rlg.graph import Component
 from rlg.graph.components.layers.conv2d import Conv2D
 from rlg.graph.components.optimizers.average import Average, Averaging
 from rlg.graph.components.optimizers.optimizer import Optimizer
+from rlg.graph.components.policies.masked import MASK
 from rlg.graph.core.build.binding import KINDS
 from rlg.graph.core.build.builder import BuildStatistics
 from rlg.graph.core.component.component import walk
@@ -33,8 +34,6 @@ from rlg.graph.spaces import Dict, Space, flatten, map_leaves
 # Kinds of variables: replay data, and what acting and learning go by.
 RECORDS = "record"
 MODEL = tuple(kind for kind in KINDS if kind not in (RECORDS, "shared"))
-# The key of Dict observations that says which actions are allowed, bool or 0 and 1.
-MASK = "action_mask"
 
 
 @dataclass(frozen=True)
@@ -92,8 +91,9 @@ class Agent:
         if not self.takes_masks:
             raise ComponentError(
                 f"{type(self).__name__}: the observations have an {MASK!r}, but it would choose "
-                "forbidden actions all the same. Use an agent that obeys masks: ppo, a2c, a3c or "
-                "impala; or an environment that gives the key another name."
+                "forbidden actions all the same. Use an agent that obeys masks: dqn, rainbow, "
+                "qr_dqn, r2d2, dqfd, apex, pqn, ppo, a2c, a3c or impala; or an environment that "
+                "gives the key another name."
             )
 
     # -- what each agent says ---------------------------------------------------------------------

@@ -8,14 +8,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from rlg.api.agents.agent import MASK
+from rlg.api.agents.masks import parted
 from rlg.api.agents.on_policy import OnPolicyAgent
-from rlg.errors import ComponentError
 from rlg.execution.types import Action, Batch, Clock, LearnResult, Sample, Segment
 from rlg.graph.components.networks.auto import for_observations
+from rlg.graph.components.policies.masked import MASK
 from rlg.graph.components.schedules.schedule import Schedule
 from rlg.graph.registry import make
-from rlg.graph.spaces import BoolBox, Box, Dict, FloatBox, Space, map_leaves
+from rlg.graph.spaces import BoolBox, Dict, FloatBox, Space, map_leaves
 
 
 class BootstrappingAgent(OnPolicyAgent):
@@ -47,7 +47,7 @@ class BootstrappingAgent(OnPolicyAgent):
         n_steps: int,
     ) -> None:
         super().__init__(observation_space, action_space, total_timesteps, n_steps)
-        self._states, self._masks = _parted(observation_space)
+        self._states, self._masks = parted(observation_space)
         self.network = for_observations(network, self._states)
         self.optimizer = optimizer
         self.is_recurrent = hasattr(make(self.network), "unroll")
@@ -163,20 +163,6 @@ class BootstrappingAgent(OnPolicyAgent):
         bootstrap = np.zeros_like(segment.rewards)
         bootstrap[tuple(index[cut] for index in segment.ends)] = values[count:]
         return values[:count], bootstrap
-
-
-def _parted(observations: Space) -> tuple[Space, Box | None]:
-    """The space that the network sees, and that of masks."""
-    if not isinstance(observations, Dict) or MASK not in observations:
-        return observations, None
-    rest = {key: space for key, space in observations.items() if key != MASK}
-    if not rest:
-        raise ComponentError(f"the observations hold {MASK!r} and nothing else to see.")
-    masks = observations[MASK]
-    if not isinstance(masks, Box):
-        raise ComponentError(f"{MASK!r} in the observations must be one array, got {masks}.")
-    alone = next(iter(rest.values())) if len(rest) == 1 else Dict(rest)
-    return alone, BoolBox(shape=masks.shape)
 
 
 def _behind(first: Any, second: Any, rows: Any) -> Any:

@@ -94,7 +94,7 @@ class DQNAgent(EpsilonGreedyAgent, Observing):
         num_envs: PositiveInt = 1,
     ) -> None:
         super().__init__(observation_space, action_space, total_timesteps)
-        self.network = for_observations(network, observation_space)
+        self.network = for_observations(network, self.seen_space)
         self.memory = memory
         self.optimizer = optimizer
         self.gamma = gamma
@@ -188,6 +188,7 @@ class DQNAgent(EpsilonGreedyAgent, Observing):
 
     def make_root(self) -> Component:
         head, loss = self._head_and_loss()
+        masking, sees = self._masking
         kind = "recurrent_q_policy" if self.is_recurrent else "q_policy"
         kind = kind if self.distributional is None else "distributional_q_policy"
         memory = self.memory
@@ -197,7 +198,8 @@ class DQNAgent(EpsilonGreedyAgent, Observing):
             memory = {**memory, "buffer_size": room}
         root: Component = self._root_class()(
             **self._root_options(),
-            policy={"type": kind, "network": self.network, "head": head},
+            **masking,
+            policy={"type": kind, "network": self.network, "head": head, **sees},
             action_space=self.action_space,
             memory=memory,
             loss={**loss, "gamma": self.gamma, "double": self.double},

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from rlg.api.agents.agent import Agent
+from rlg.api.agents.masks import parted, seen_keys
 from rlg.execution.types import Clock
+from rlg.graph.components.actions import discrete, num_choices
+from rlg.graph.components.policies.masked import MASK
 from rlg.graph.components.schedules import make_schedule
 from rlg.graph.components.schedules.schedule import Schedule
 from rlg.graph.limits import first_violation
 from rlg.graph.registry import parameters_of
-from rlg.graph.spaces import Box
+from rlg.graph.spaces import Box, Dict, Space
 
 
 class EpsilonGreedyAgent(Agent):
-    """Takes choices; epsilon, the share of random ones, is a function of the clock."""
+    """Takes choices; epsilon, the share of random ones, is a function of the clock.
 
+    Where observations are a Dict with the key `action_mask`, only those that it allows: the policy
+    splits it off, so that records hold whole observations, with the masks of next states.
+    """
+
+    takes_masks: ClassVar[bool] = True
     exploration_initial_eps: float
     exploration_final_eps: float
     exploration_fraction: float
@@ -29,18 +37,44 @@ class EpsilonGreedyAgent(Agent):
         self.exploration = exploration
         self._epsilons = None if exploration is None else make_schedule(exploration)
 
+    @property
+    def seen_space(self) -> Space:
+        """What the network sees."""
+        return parted(self.observation_space)[0]
+
+    @property
+    def _masking(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What the root takes where there are masks, and what its policy takes."""
+        space = self.observation_space
+        if not isinstance(space, Dict) or MASK not in space:
+            return {}, {}
+        return {"exploration": {"type": "epsilon_greedy", "masked": True}}, {
+            "sees": seen_keys(space)
+        }
+
     def _check_choices(self) -> None:
-        """Refuses other actions, and numbers that are out of bounds."""
+        """Refuses other actions, masks of other shapes, and numbers that are out of bounds."""
         box = self.action_space
         if not isinstance(box, Box) or not isinstance(box.num_categories, int):
             raise self._refusal(
                 "it takes one choice, or several among equally many, but the environment's actions "
                 f"are {box}. Use another agent (agent=ppo), or another environment."
             )
+        _, masks = parted(self.observation_space)
+        if masks is not None:
+            self._check_shape(masks, discrete(type(self).__name__, box))
         limits = {name: p.annotation for name, p in parameters_of(type(self)).items()}
         wrong = first_violation(vars(self), limits)
         if wrong is not None:
             raise self._refusal(f"{wrong}.")
+
+    def _check_shape(self, masks: Box, actions: Box) -> None:
+        wanted = (*actions.shape, num_choices(actions))
+        if masks.shape != wanted:
+            raise self._refusal(
+                f"{MASK!r} in the observations has the shape {masks.shape}, but the actions are "
+                f"{actions}. Give it the shape {wanted}, one number for each choice."
+            )
 
     def epsilon_at(self, clock: Clock) -> float:
         """The share of random actions: linear over the first part of the run, then constant."""

@@ -54,6 +54,8 @@ class PQNAgent(EpsilonGreedyAgent, BootstrappingAgent):
             total_timesteps=total_timesteps,
             n_steps=n_steps,
         )
+        # The policy splits masks off: bootstrapping needs those of the states that are judged.
+        self._states, self._masks = observation_space, None
         self.batch_size = batch_size
         self.n_epochs = n_epochs
         self.gamma = gamma
@@ -78,10 +80,12 @@ class PQNAgent(EpsilonGreedyAgent, BootstrappingAgent):
 
     def make_root(self) -> Component:
         names = ("n_epochs", "batch_size", "gamma", "q_lambda")
+        masking, sees = self._masking
         root: Component = PQN(
-            {"type": "q_policy", "network": self.network},
+            {"type": "q_policy", "network": self.network, **sees},
             self.action_space,
             self.optimizer,
+            **masking,
             **{name: getattr(self, name) for name in names},
         ).configure(scope="agent")
         return root

@@ -127,6 +127,16 @@ PROOF: list[Golden] = [
         {"states": FEATURES},
     ),
     Golden(
+        "q_policy-masks",
+        {"type": "q_policy", "action_space": SEVERAL, "network": MLP, "sees": ["seen"]},
+        {"states": Dict(seen=FEATURES, action_mask=BoolBox((2, 3)))},
+    ),
+    Golden(
+        "epsilon_greedy-masks",
+        {"type": "epsilon_greedy", "action_space": SEVERAL, "masked": True},
+        {"q_values": Box((2, 3)), "epsilon": EPSILON},
+    ),
+    Golden(
         "epsilon_greedy",
         {"type": "epsilon_greedy", "action_space": SEVERAL},
         {"q_values": Box((2, 3)), "epsilon": EPSILON},

@@ -45,7 +45,7 @@ class DistributionalDQN(DQN):
             if self.loss.double:
                 q_next = self.policy.q_values(records["next_states"], noise=True)
             else:
-                q_next = self.policy.means(z_next_target)
+                q_next = self.policy.means(z_next_target, records["next_states"])
         items, td_errors, divergences = self.loss.compare(
             z,
             records["actions"],

@@ -200,7 +200,8 @@ class DQN(Component):
         Fortunato et al. (2018) do.
         """
         words = accepted(self.policy, "q_values", noise=True)
-        q = self.policy.q_values(records["states"], **words)
+        raw = accepted(self.policy, "q_values", masked=False)
+        q = self.policy.q_values(records["states"], **words, **raw)
         with self.no_gradient():
             q_next_target = self.target_policy.q_values(records["next_states"], **words)
             q_next = q_next_target

@@ -10,6 +10,7 @@ from rlg.graph.components.algorithms.descent import Descent
 from rlg.graph.components.common.minibatches import Minibatches
 from rlg.graph.components.initializers import SONNET, recommend
 from rlg.graph.components.losses.dqn import DQNLoss
+from rlg.graph.components.networks.stack import accepted
 from rlg.graph.components.preprocessing.reshape import FoldTime
 from rlg.graph.components.returns.gae import GAE
 from rlg.graph.limits import Fraction, PositiveFloat, PositiveInt
@@ -50,7 +51,9 @@ class QEpochs(Descent):
 
     @api
     def _differentiate(self, records: Any) -> Any:
-        q = self.policy.q_values(records["states"])
+        q = self.policy.q_values(
+            records["states"], **accepted(self.policy, "q_values", masked=False)
+        )
         td_errors, figures = self.td_errors(q, records["actions"], records["returns"])
         loss, _ = self.loss.loss(td_errors)
         return self.gradients(loss, self.policy.variables()), loss, figures

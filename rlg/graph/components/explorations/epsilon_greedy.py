@@ -7,6 +7,7 @@ from typing import Any
 from rlg.errors import SpaceError
 from rlg.graph import Component, Tensor, api, graph_fn
 from rlg.graph.components.actions import discrete, num_choices
+from rlg.graph.components.distributions.categorical import MASKED
 from rlg.graph.spaces import Box, Space
 
 
@@ -14,11 +15,13 @@ class EpsilonGreedy(Component):
     """Replaces greedy actions by uniform ones with probability `epsilon`: one coin per environment.
 
     q_values: [B, A], or [B, D, A] for D sub-actions; epsilon: one number, or [B] (Horgan et al.,
-    2018, give each environment its own); actions: int64 [B], or [B, D].
+    2018, give each environment its own); actions: int64 [B], or [B, D]. With `masked` those whose
+    Q-value is MASKED are never drawn, see MaskedQ.
     """
 
-    def __init__(self, action_space: Any) -> None:
+    def __init__(self, action_space: Any, masked: bool = False) -> None:
         self.action_space = discrete("EpsilonGreedy", action_space)
+        self.masked = masked
 
     def create_variables(self, *, q_values: Space, epsilon: Space) -> None:
         wanted = (*self.action_space.shape, num_choices(self.action_space))
@@ -39,7 +42,11 @@ class EpsilonGreedy(Component):
         ops, space = self.ops, self.action_space
         n = ops.batch_size(q_values)
         greedy = ops.argmax(q_values, -1)  # [B] or [B, D]
-        uniform = ops.random_rows((n, *space.shape), num_choices(space))
+        if self.masked:
+            draws = ops.random_uniform((n, *space.shape, num_choices(space)))
+            uniform = ops.argmax(ops.where(q_values > 0.5 * MASKED, draws, -1.0), -1)
+        else:
+            uniform = ops.random_rows((n, *space.shape), num_choices(space))
         explores = ops.random_uniform((n,)) < epsilon  # [B]
         for _ in space.shape:
             explores = ops.expand_dims(explores, -1)

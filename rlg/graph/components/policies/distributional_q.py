@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from rlg.errors import ComponentError
@@ -16,8 +17,14 @@ class DistributionalQPolicy(QPolicy):
     without N; actions, those of the largest mean: int64 [B], or [B, D].
     """
 
-    def __init__(self, network: Any, action_space: Any, head: Any = "categorical_head") -> None:
-        super().__init__(network, action_space, head)
+    def __init__(
+        self,
+        network: Any,
+        action_space: Any,
+        head: Any = "categorical_head",
+        sees: Sequence[str] | None = None,
+    ) -> None:
+        super().__init__(network, action_space, head, sees)
         if not hasattr(self.head, "distributions"):
             raise ComponentError(
                 f"DistributionalQPolicy: {type(self.head).__name__} has no distributions. Use a "
@@ -29,6 +36,7 @@ class DistributionalQPolicy(QPolicy):
         return self.head.distributions(self.features(states, False, noise), noise)
 
     @api
-    def means(self, distributions: Any) -> Any:
-        """The Q-values of distributions."""
-        return self.head.means(distributions)
+    def means(self, distributions: Any, states: Any = None) -> Any:
+        """The Q-values of distributions; of these states, by their masks."""
+        q_values = self.head.means(distributions)
+        return q_values if states is None else self._allowed(q_values, states)
