@@ -154,8 +154,9 @@ def _same(word: str, words: Iterable[str]) -> str | None:
 
 def _close(word: str, words: Iterable[str], cutoff: float = 0.6) -> str | None:
     known = {other.lower(): other for other in words}
-    close = difflib.get_close_matches(word.lower(), known, n=1, cutoff=cutoff)
-    return known[close[0]] if close else None
+    close = difflib.get_close_matches(word.lower(), known, n=3, cutoff=cutoff)
+    swapped = [other for other in close if sorted(other) == sorted(word.lower())]
+    return known[(swapped or close)[0]] if close else None
 
 
 def _split(path: str) -> tuple[str, str]:

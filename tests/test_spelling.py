@@ -34,6 +34,7 @@ PATHS = [
     [
         ("gama", ["tau", "gamma"], "gamma"),
         ("DQN", ["dqn"], "dqn"),
+        ("bet1a", ["beta1", "beta2"], "beta1"),  # as close to both, with the letters of one
         ("tf-graph", ["tf", "tf_graph"], "tf_graph"),
         ("lr", ["tau", "learning_rate"], "learning_rate"),
         ("LR", ["learning_rate"], "learning_rate"),

@@ -99,7 +99,7 @@ def test_an_agent_learns_from_nested_observations_with_categories(agent, network
     assert (outcome.steps, outcome.updates > 0) == (60, agent != "random")
 
 
-VALUED = "it takes one choice, or several among equally many, but the environment's actions are"
+VALUED = "it takes discrete actions, one choice or several among equally many, but the environment"
 BOUNDED = "it takes floats with finite bounds"
 REFUSED = {
     "sac": dict.fromkeys(("choices", "different", "unbounded", "nested"), BOUNDED),
@@ -107,12 +107,12 @@ REFUSED = {
     "random": {"unbounded": "uniform draws need both bounds. Bound it in the environment."},
 }
 # Everybody else that does not learn a policy estimates the values of choices.
-CHOOSING = dict.fromkeys(("different", "bounded", "unbounded", "nested"), VALUED)
+ELSE = dict.fromkeys(("different", "bounded", "unbounded", "nested"), VALUED)
 
 
 @pytest.mark.parametrize("agent", sorted({*AGENTS} - {*OBEYING}))
 def test_actions_that_an_agent_can_not_take_are_refused_with_the_reason(agent):
-    for kind, reason in REFUSED.get(agent, CHOOSING).items():
+    for kind, reason in REFUSED.get(agent, ELSE).items():
         name = anything("numbers", kind)
         text = refusal(agent, f"env={name}")
         assert reason in text

@@ -23,6 +23,7 @@ from tests.api.test_agent_options import FLOATS, composed
 UPDATES, T, B = 100, 5, 2
 CASES: dict[str, list[str]] = {
     **{name: [f"agent={name}"] for name in groups()["agent"] if name != "random"},
+    "pqn": ["agent=pqn", "optimizer.learning_rate=1e-3"],  # rectified Adam starts slowly
     "dqn, single": ["agent=dqn", "agent.double=false", "agent.dueling=false"],
     "dqn, windows": ["agent=dqn", "agent.n_step=3", "memory=prioritized", "agent.tau=0.3"],
     "dqn, recurrent": ["agent=dqn", "network=gru"],

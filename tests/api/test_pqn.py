@@ -138,7 +138,7 @@ MASKED = Dict(seen=Box((3,)), action_mask=BoolBox(shape=(4,)))
     [
         ({"network": LSTM}, "agent pqn: it learns from shuffled single steps, so it has no recurr"),
         ({"network": {**MLP, "noisy": True}}, "agent pqn: it explores by epsilon, and noisy layer"),
-        ({"action_space": FloatBox(-1.0, 1.0)}, "agent pqn: it takes one choice, or several"),
+        ({"action_space": FloatBox(-1.0, 1.0)}, "agent pqn: it takes discrete actions, one"),
         ({"observation_space": MASKED}, "has the shape .4,., but the actions are .* Give it the s"),
         ({"q_lambda": 1.5}, "agent pqn: q_lambda must be between 0 and 1, got 1.5"),
         ({"n_steps": 0}, "agent pqn: n_steps must be at least 1, got 0"),

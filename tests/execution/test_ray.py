@@ -118,8 +118,10 @@ def test_workers_and_shards_feed_the_learner_in_the_ratio_of_the_cadence(loop):
     workers = loop.pool.workers()
     assert sum(worker["steps"] for worker in workers.values()) == clock.steps
     assert min(worker["steps"] for worker in workers.values()) > 0
-    # What lags behind are the last n steps of each environment, and what is being inserted.
-    assert 0 < clock.steps - loop.trainer.stored <= 2 * 4 * 3 + 8 * 32
+    # What lags behind are the last n steps of each environment, and what is being inserted; on a
+    # busy machine that may be all that sampling is ahead of learning.
+    assert clock.steps - loop.trainer.stored > 0
+    until(loop, lambda: loop.clock.steps - loop.trainer.stored <= 2 * 4 * 3 + 8 * 32)
     assert loop.trainer.memory_nbytes > 600 * 2 * 4 * 4
 
 

@@ -57,8 +57,8 @@ class EpsilonGreedyAgent(Agent):
         box = self.action_space
         if not isinstance(box, Box) or not isinstance(box.num_categories, int):
             raise self._refusal(
-                "it takes one choice, or several among equally many, but the environment's actions "
-                f"are {box}. Use another agent (agent=ppo), or another environment."
+                "it takes discrete actions, one choice or several among equally many, but the "
+                f"environment's are {box}. Use another agent (agent=ppo), or another environment."
             )
         _, masks = parted(self.observation_space)
         if masks is not None:
