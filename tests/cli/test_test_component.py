@@ -157,7 +157,7 @@ def test_a_table_shows_calls_times_errors_and_builds(rlg):
     (torch,) = [line.split() for line in lines if line.startswith("torch ")]
     # Weights: 4 x 8 + 8, then 8 x 1 + 1 for the value and 8 x 2 + 2 for the advantages.
     assert torch[-2:] == ["67", "ok"]
-    assert lines[-1].startswith("dueling: ok: 4 API calls on numpy, torch, tf, tf-graph, ")
+    assert lines[-1].startswith("dueling: ok: 5 API calls on numpy, torch, tf, tf-graph, ")
 
 
 def test_json_says_the_same_to_programs(rlg):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rlg.errors import ComponentError
-from rlg.graph import Component, Tensor, api, graph_fn
+from rlg.graph import Component, Tensor, graph_fn
 from rlg.graph.components.distributions.categorical import MASKED
 from rlg.graph.components.networks.stack import accepted
 
@@ -47,9 +47,8 @@ class MaskedQ(Component):
         q_values = self.head.call(features, **accepted(self.head, noise=noise))
         return self._allowed(q_values, states) if masked else q_values
 
-    @api
     def _allowed(self, q_values: Any, states: Any) -> Any:
-        """Q-values by the mask of these states."""
+        """In API methods: Q-values by the mask of these states."""
         return q_values if self.sees is None else self.lower(q_values, states[MASK])
 
     @graph_fn(fold_time=True)
