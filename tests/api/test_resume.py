@@ -9,6 +9,8 @@ import pytest
 import yaml
 
 from rlg.api import session
+from rlg.api.agents.factory import agent_of
+from rlg.api.config.environments import spaces_of
 from rlg.api.run import resume, train
 from rlg.errors import CheckpointError, SpecError
 from rlg.tracking.folder import RunFolder
@@ -187,3 +189,10 @@ def test_the_run_folder_holds_what_a_run_is(tmp_path):
     assert (status.state, status.exit_code, status.steps) == ("done", 0, 512)
     assert status.last_evaluation is not None
     assert status.last_evaluation["mean_reward"] == outcome.evaluation.mean_reward
+
+
+def test_an_agents_own_clock_runs_by_the_schedules_of_the_run():
+    settings = config("torch", total_timesteps=1024)
+    for given, horizon in ((None, 1024), (20_000, 20_000)):
+        agent = agent_of({**settings, "schedule_timesteps": given}, *spaces_of(settings["env"]))
+        assert agent.clock.horizon == horizon

@@ -86,7 +86,9 @@ def agent_of(
     from those of one sampler.
     """
     cls = agent_class(config["agent"]["type"])
-    spec = {**config["agent"], "total_timesteps": int(config["total_timesteps"])}
+    # Schedules may be longer than the run, or go on from a shorter one.
+    horizon = config.get("schedule_timesteps") or config["total_timesteps"]
+    spec = {**config["agent"], "total_timesteps": int(horizon)}
     if "num_envs" in signature(cls).parameters:
         spec["num_envs"] = num_envs or int(config["env"]["num_envs"])
     parts = {name: config[name] for name in cls.parts}
